@@ -1,0 +1,1 @@
+//! Measures Portolan beside the direct path and a byte-forwarding hop.

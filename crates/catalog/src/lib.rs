@@ -1,0 +1,1 @@
+//! What is offered right now, as an immutable snapshot.

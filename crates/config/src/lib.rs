@@ -1,0 +1,1 @@
+//! File, environment and flags become one Config.

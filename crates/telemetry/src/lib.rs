@@ -1,0 +1,1 @@
+//! Logs and counters, every name in one place.

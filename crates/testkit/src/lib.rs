@@ -1,0 +1,1 @@
+//! Real scripted MCP servers and recording clients for tests.

@@ -1,0 +1,1 @@
+//! MCP as bytes: envelopes, codecs, revisions, projection.

@@ -1,0 +1,1 @@
+//! Two small MCP servers that need nothing but Rust.
