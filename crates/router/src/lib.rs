@@ -1,1 +1,8 @@
 //! From a name to an answer.
+
+mod call;
+mod resolve;
+
+pub use call::{Answered, Call, RouteError, Router};
+pub use portolan_upstream::{CallError, Note, Notice, Reply, Unavailable};
+pub use resolve::{Unresolved, resolve};

@@ -1,1 +1,4 @@
-//! Logs and counters, every name in one place.
+//! Logs for people and counters for machines; every name stands here once.
+
+pub mod counters;
+pub mod logs;

@@ -1,1 +1,23 @@
-//! Sessions to the servers behind.
+//! Sessions to the servers behind: children, Streamable HTTP and HTTP+SSE, kept alive and spoken to.
+
+mod backoff;
+pub mod child;
+pub mod discover;
+pub mod error;
+pub mod fleet;
+pub mod handshake;
+mod inbox;
+mod lifeline;
+mod link;
+mod member;
+mod pending;
+pub mod session;
+pub mod watchdog;
+
+pub use error::{CallError, ConnectError};
+pub use fleet::{Fleet, Happening, Identity, Limits, Outside};
+pub use inbox::Notice;
+pub use lifeline::{Trial, try_out};
+pub use member::{Member, Status, Unavailable};
+pub use pending::{Note, Reply};
+pub use session::{Ask, Session};

@@ -1,0 +1,108 @@
+//! A list of tools as the bytes that clients get.
+
+use crate::snapshot::Snapshot;
+use bytes::Bytes;
+use portolan_model::name::{self, NameStyle};
+use portolan_model::{Offer, ServerName};
+use portolan_wire::{Revision, json, project};
+
+/// In the `_meta` of a list: servers that are still starting, whose tools may be missing from it.
+const PENDING: &str = "portolan/pending";
+/// In the `_meta` of a list for another Portolan: who can be reached through us.
+const INSTANCES: &str = "portolan/instances";
+
+/// A client that is a Portolan too.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer<'a> {
+    /// Its own instance id.
+    pub asking: &'a str,
+    /// Ours.
+    pub own: &'a str,
+}
+
+pub(crate) fn all(snapshot: &Snapshot, style: NameStyle, revision: Revision, peer: Option<&Peer<'_>>) -> Bytes {
+    let mut out = begin();
+    let leads_back = |server: &ServerName| {
+        peer.is_some_and(|peer| {
+            let offer = snapshot.servers().get(server).and_then(|e| e.offer());
+            offer.is_some_and(|o| o.instances.iter().any(|i| i == peer.asking))
+        })
+    };
+    let safe = if style == NameStyle::Safe { &snapshot.safe_names().in_order[..] } else { &[] };
+    for (at, (server, tool)) in snapshot.tools().enumerate() {
+        if leads_back(server) {
+            continue;
+        }
+        let joined;
+        let shown = match style {
+            NameStyle::Safe => safe.get(at).map_or("", String::as_str),
+            NameStyle::Colon => {
+                joined = name::join(server, &tool.name, ':');
+                &joined
+            }
+            NameStyle::Dot | NameStyle::Bare => {
+                joined = name::join(server, &tool.name, '.');
+                &joined
+            }
+        };
+        add(tool.definition.get(), shown, revision, &mut out);
+    }
+    let pending = snapshot.servers().iter().filter(|(_, entry)| entry.is_settling()).map(|(name, _)| name.as_str());
+    let mut instances: Vec<&str> = Vec::new();
+    if let Some(peer) = peer {
+        instances = snapshot.instances();
+        instances.push(peer.own);
+    }
+    finish(out, &pending.collect::<Vec<_>>(), &instances)
+}
+
+pub(crate) fn one(offer: &Offer, revision: Revision) -> Bytes {
+    let mut out = begin();
+    for tool in &offer.tools {
+        add(tool.definition.get(), &tool.name, revision, &mut out);
+    }
+    finish(out, &[], &[])
+}
+
+pub(crate) fn none(pending: Option<&ServerName>) -> Bytes {
+    finish(begin(), &pending.map(ServerName::as_str).into_iter().collect::<Vec<_>>(), &[])
+}
+
+fn begin() -> Vec<u8> {
+    br#"{"tools":["#.to_vec()
+}
+
+fn add(definition: &str, shown: &str, revision: Revision, out: &mut Vec<u8>) {
+    if out.last() != Some(&b'[') {
+        out.push(b',');
+    }
+    project::write_tool(definition, shown, revision, out);
+}
+
+fn finish(mut out: Vec<u8>, pending: &[&str], instances: &[&str]) -> Bytes {
+    out.push(b']');
+    if !pending.is_empty() || !instances.is_empty() {
+        out.extend_from_slice(br#","_meta":{"#);
+        for (key, list) in [(PENDING, pending), (INSTANCES, instances)] {
+            if list.is_empty() {
+                continue;
+            }
+            if out.last() != Some(&b'{') {
+                out.push(b',');
+            }
+            json::write_text(key, &mut out);
+            out.extend_from_slice(b":[");
+            for (at, item) in list.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                json::write_text(item, &mut out);
+            }
+            out.push(b']');
+        }
+        out.push(b'}');
+    }
+    out.push(b'}');
+    out.shrink_to_fit();
+    out.into()
+}

@@ -1,0 +1,171 @@
+//! Every setting, stated once: its field, its kind, its default and what it does.
+
+pub mod describe;
+mod kind;
+pub mod layers;
+
+use kind::{Address, Bytes, Count, FilePath, Kind, List, Names, Place, Text, Time, Wait};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How tools are named where the client's own needs do not decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamesSetting {
+    Auto,
+    Dot,
+    Colon,
+    Safe,
+}
+
+/// One row of the table: how a setting is called, read and shown.
+pub(crate) struct Setting {
+    /// `limits.call_timeout`: the path in `portolan.toml`, and in capitals the name of the variable.
+    pub(crate) key: &'static str,
+    pub(crate) doc: &'static str,
+    /// What may be written, as an end to "must be".
+    pub(crate) allowed: &'static str,
+    /// Whether the text was an allowed one; what is not leaves the settings as they are.
+    pub(crate) set: fn(&mut Settings, &str, &Place) -> bool,
+    pub(crate) get: fn(&Settings) -> String,
+}
+
+impl Setting {
+    pub(crate) fn variable(&self) -> String {
+        format!("PORTOLAN_{}", self.key.replace('.', "_").to_ascii_uppercase())
+    }
+}
+
+/// The whole table, in the order of the documentation.
+pub(crate) fn table() -> impl Iterator<Item = &'static Setting> {
+    GENERAL.iter().chain(LIMITS)
+}
+
+/// A struct, its defaults and its rows of the table from one list, so that no two of them can disagree.
+macro_rules! section {
+    (
+        $(#[$about:meta])*
+        $name:ident, rows $rows:ident, prefix $prefix:literal, in |$settings:ident| $place:expr;
+        $( $(#[doc = $doc:literal])+ $field:ident: $type:ty as $kind:ty = $default:expr; )+
+        $( section $inner:ident: $inner_type:ty; )?
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name {
+            $( $(#[doc = $doc])+ pub $field: $type, )+
+            $( pub $inner: $inner_type, )?
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $( $field: $default, )+ $( $inner: <$inner_type>::default(), )? }
+            }
+        }
+
+        const $rows: &[Setting] = &[ $( Setting {
+            key: concat!($prefix, stringify!($field)),
+            doc: concat!($($doc),+),
+            allowed: <$kind as Kind>::ALLOWED,
+            set: |$settings, text, place| match <$kind as Kind>::parse(text, place) {
+                Some(value) => {
+                    $place.$field = value;
+                    true
+                }
+                None => false,
+            },
+            get: |$settings| <$kind as Kind>::show(&$place.$field),
+        }, )+ ];
+    };
+}
+
+section! {
+    /// What Portolan itself goes by; the servers have a file of their own.
+    Settings, rows GENERAL, prefix "", in |settings| settings;
+
+    /// The address that `portolan serve` listens on.
+    listen: SocketAddr as Address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7777));
+    /// The servers file. In `portolan.toml`, a relative path starts at that file's folder.
+    config: Option<PathBuf> as FilePath = None;
+    /// How tools are named for clients.
+    names: NamesSetting as Names = NamesSetting::Auto;
+    /// The name that Portolan announces to clients.
+    name: String as Text = "portolan".to_owned();
+    /// The version that Portolan announces to clients.
+    version: String as Text = env!("CARGO_PKG_VERSION").to_owned();
+    /// What is logged: a level, or a filter such as `info,portolan_upstream=debug`.
+    log: String as Text = "info".to_owned();
+    /// How long the first list of tools waits for servers that are still starting.
+    list_wait: Duration as Wait = Duration::from_secs(1);
+    /// Names besides the loopback ones that requests may carry in `Host`.
+    allowed_hosts: Vec<String> as List = Vec::new();
+    /// Web pages besides the loopback ones that may send requests, as in `https://app.example`.
+    allowed_origins: Vec<String> as List = Vec::new();
+
+    section limits: Limits;
+}
+
+section! {
+    /// What one client or one server can take from the rest at most.
+    Limits, rows LIMITS, prefix "limits.", in |settings| settings.limits;
+
+    /// The largest request that a client may send.
+    request_body_bytes: usize as Bytes = 4 << 20;
+    /// The largest message that a server may send.
+    upstream_message_bytes: usize as Bytes = 16 << 20;
+    /// How deep arrays and objects may stand within each other in a request.
+    json_depth: usize as Count = 128;
+    /// How long one call may take; a server's own `portolan.timeout` goes before it.
+    call_timeout: Duration as Time = Duration::from_mins(1);
+    /// How long one try to connect to a server may take.
+    connect_timeout: Duration as Time = Duration::from_secs(30);
+    /// Calls that may be under way to one server.
+    in_flight_per_server: usize as Count = 1024;
+    /// Calls that may be under way from one client.
+    in_flight_per_client: usize as Count = 256;
+    /// Clients that may be connected at once.
+    client_sessions: usize as Count = 10_000;
+    /// After how long without a request a client's session ends.
+    session_idle: Duration as Time = Duration::from_mins(30);
+    /// Servers that may be registered.
+    servers: usize as Count = 1000;
+    /// Tools that one server may offer; those beyond are left out.
+    tools_per_server: usize as Count = 10_000;
+    /// Tools that all servers together may offer.
+    tools: usize as Count = 100_000;
+    /// How long calls under way may go on once Portolan or a server is to stop.
+    drain: Duration as Wait = Duration::from_secs(30);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_reads_back_what_it_shows_and_refuses_nothing_it_shows() {
+        let default = Settings::default();
+        for setting in table().filter(|setting| setting.key != "config") {
+            let mut settings = Settings::default();
+            let shown = (setting.get)(&default);
+            assert!((setting.set)(&mut settings, &shown, &Place::default()), "{} = {shown}", setting.key);
+            assert_eq!(settings, default, "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn the_limits_are_those_of_the_contract() {
+        let limits = Limits::default();
+        assert_eq!((limits.request_body_bytes, limits.upstream_message_bytes), (4_194_304, 16_777_216));
+        assert_eq!((limits.in_flight_per_server, limits.in_flight_per_client), (1024, 256));
+        assert_eq!((limits.client_sessions, limits.json_depth), (10_000, 128));
+        assert_eq!((limits.servers, limits.tools_per_server, limits.tools), (1000, 10_000, 100_000));
+        assert_eq!(limits.call_timeout, Duration::from_mins(1));
+        assert_eq!(Settings::default().listen.to_string(), "127.0.0.1:7777");
+    }
+
+    #[test]
+    fn no_two_settings_share_a_variable() {
+        let variables: std::collections::BTreeSet<String> = table().map(Setting::variable).collect();
+        assert_eq!(variables.len(), table().count());
+        assert!(variables.contains("PORTOLAN_LIMITS_CALL_TIMEOUT"));
+    }
+}

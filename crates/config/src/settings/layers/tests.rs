@@ -1,0 +1,189 @@
+//! What each layer may say, and which one wins.
+
+use super::*;
+use crate::environment::of;
+use crate::system::System;
+use std::time::Duration;
+
+fn flags(settings: Option<&std::path::Path>) -> Flags {
+    Flags { settings: settings.map(ToOwned::to_owned), ..Flags::default() }
+}
+
+/// A folder with a `portolan.toml` of this text; it lasts as long as the folder.
+fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("portolan.toml");
+    std::fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn load_toml(text: &str) -> Result<Loaded, SettingsErrors> {
+    let (_folder, path) = written(text);
+    load_settings(&flags(Some(&path)), &of(&[]))
+}
+
+#[track_caller]
+fn check_toml(text: &str, expected: &str) {
+    let errors = load_toml(text).unwrap_err().to_string();
+    assert!(errors.contains("portolan.toml: ") && errors.contains(expected), "{errors}");
+}
+
+#[track_caller]
+fn check_variable(name: &str, value: &str, expected: &str) {
+    let errors = load_settings(&Flags::default(), &of(&[(name, value)])).unwrap_err();
+    assert_eq!(errors.to_string(), expected);
+}
+
+#[test]
+fn the_later_layer_wins_and_each_value_knows_where_it_is_from() {
+    let (_folder, path) =
+        written("name = \"file\"\nversion = \"file\"\nlog = \"warn\"\n[limits]\ndrain = 5\n");
+    let env = of(&[("PORTOLAN_NAME", "env"), ("PORTOLAN_VERSION", "env"), ("PORTOLAN_LISTEN", "")]);
+    let flags = Flags { version: Some("flag".to_owned()), debug: true, ..flags(Some(&path)) };
+    let Loaded { settings, origins } = load_settings(&flags, &env).unwrap();
+    assert_eq!(
+        (settings.name.as_str(), settings.version.as_str(), settings.log.as_str()),
+        ("env", "flag", "debug")
+    );
+    assert_eq!(settings.limits.drain, Duration::from_secs(5));
+    assert_eq!(origins["limits.drain"], Origin::File(path));
+    assert_eq!(origins["name"], Origin::Environment("PORTOLAN_NAME".to_owned()));
+    assert_eq!(origins["version"], Origin::Flag("--version"));
+    assert_eq!(origins["log"], Origin::Flag("--debug"));
+    assert_eq!(origins["listen"], Origin::Default);
+}
+
+#[test]
+fn every_kind_of_value_may_be_written_in_toml() {
+    let settings = load_toml(
+        "listen = \"[::1]:80\"\nnames = \"safe\"\nlist_wait = 0\nallowed_hosts = [\"a.org\", \"b.org\"]\n\
+         limits.request_body_bytes = \"1MiB\"\nlimits.tools = 7\nlimits.call_timeout = \"500ms\"\n",
+    )
+    .unwrap()
+    .settings;
+    assert_eq!((settings.listen.port(), settings.names), (80, crate::NamesSetting::Safe));
+    assert_eq!(
+        (settings.list_wait, settings.limits.call_timeout),
+        (Duration::ZERO, Duration::from_millis(500))
+    );
+    assert_eq!((settings.limits.request_body_bytes, settings.limits.tools), (1 << 20, 7));
+    assert_eq!(settings.allowed_hosts, ["a.org", "b.org"]);
+}
+
+#[test]
+fn a_path_in_the_file_starts_at_its_folder_and_one_in_the_environment_where_we_are() {
+    let (folder, path) = written("config = \"mcp.json\"");
+    let config =
+        |env: &[(&str, &str)]| load_settings(&flags(Some(&path)), &of(env)).unwrap().settings.config.unwrap();
+    assert_eq!(config(&[]), folder.path().join("mcp.json"));
+    assert_eq!(config(&[("PORTOLAN_CONFIG", "mcp.json")]), PathBuf::from("mcp.json"));
+    assert_eq!(config(&[("PORTOLAN_CONFIG", "~/mcp.json"), ("HOME", "/h")]), PathBuf::from("/h/mcp.json"));
+}
+
+#[test]
+fn the_file_is_found_in_its_usual_place_and_need_not_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = System::here().settings_file(&home(folder.path())).unwrap();
+    assert_eq!(load_settings(&Flags::default(), &home(folder.path())).unwrap().settings, Settings::default());
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "name = \"x\"").unwrap();
+    assert_eq!(
+        load_settings(&Flags::default(), &home(folder.path())).unwrap().origins["name"],
+        Origin::File(path)
+    );
+}
+
+fn home(folder: &std::path::Path) -> Environment {
+    let folder = folder.to_str().unwrap();
+    of(&[("HOME", folder), ("APPDATA", folder)])
+}
+
+#[test]
+fn a_file_that_is_named_must_be_there() {
+    let errors = load_settings(&flags(Some("none.toml".as_ref())), &of(&[])).unwrap_err().to_string();
+    assert!(errors.starts_with("--settings: the settings file none.toml cannot be read: "), "{errors}");
+    let errors = load_settings(&Flags::default(), &of(&[("PORTOLAN_SETTINGS", "none.toml")])).unwrap_err();
+    assert!(errors.to_string().starts_with("PORTOLAN_SETTINGS: the settings file none.toml"), "{errors}");
+}
+
+#[test]
+fn unknown_settings_are_errors_with_the_nearest_right_name() {
+    check_toml("lisen = \"x\"", "unknown setting `lisen`; did you mean `listen`?");
+    check_toml(
+        "[limits]\ncalltimeout = 1",
+        "unknown setting `limits.calltimeout`; did you mean `limits.call_timeout`?",
+    );
+    check_toml("[limitz]", "unknown setting `limitz`");
+    check_toml(
+        "[colour]\nscheme = 1",
+        "unknown setting `colour`; `portolan config` lists those that there are",
+    );
+    check_variable(
+        "PORTOLAN_LISEN",
+        "x",
+        "PORTOLAN_LISEN: unknown variable `PORTOLAN_LISEN`; did you mean `PORTOLAN_LISTEN`?",
+    );
+}
+
+#[test]
+fn values_that_are_out_of_range_say_what_is_allowed() {
+    check_toml("[limits]\ntools = 0", "limits.tools must be a whole number of at least 1; \"0\" is not");
+    check_toml(
+        "limits.call_timeout = \"soon\"",
+        "limits.call_timeout must be more than zero: seconds, or a text such",
+    );
+    check_toml("limits.call_timeout = 0", "limits.call_timeout must be more than zero");
+    check_toml("limits.request_body_bytes = -1", "must be more than zero: bytes");
+    check_toml("limits.tools = 1.5", "\"1.5\" is not");
+    check_toml("listen = {a = 1}", "listen must be an IP address and a port");
+    check_toml("allowed_hosts = [1]", "allowed_hosts must be an array of texts");
+    check_variable(
+        "PORTOLAN_NAMES",
+        "camel",
+        "PORTOLAN_NAMES: names must be auto, dot, colon or safe; \"camel\" is not",
+    );
+}
+
+#[test]
+fn broken_toml_is_told_with_its_line_and_column() {
+    check_toml("name = \"x\"\nlog = \n", "line 2, column 7: ");
+    check_toml("name = 1\nname = 2\n", "line 2, column 1: duplicate key");
+}
+
+#[test]
+fn all_layers_are_checked_at_once() {
+    let (_folder, path) = written("lisen = 1\nlimits.tools = 0\n");
+    let flags = Flags { listen: Some("here".to_owned()), ..flags(Some(&path)) };
+    let errors = load_settings(&flags, &of(&[("PORTOLAN_NOISE", "1")])).unwrap_err();
+    assert_eq!(errors.problems.len(), 4);
+    assert_eq!(errors.problems[3].origin, Origin::Flag("--listen"));
+}
+
+#[test]
+fn variables_that_others_set_are_left_alone() {
+    let env = of(&[
+        ("PORTOLAN_URL", "http://x"),
+        ("PORTOLAN_CHAIN", "1"),
+        ("PORTOLAN_DATA", "/d"),
+        ("PORTOLAN_SERVICE_HOST", "10.0.0.1"),
+        ("PORTOLAN_SERVICE_PORT_HTTP", "80"),
+        ("PORTOLAN_PORT", "tcp://10.0.0.1:80"),
+        ("PORTOLAN_PORT_80_TCP_ADDR", "10.0.0.1"),
+        ("PORTOLAN_PORT_80_TCP_PORT", "80"),
+        ("PORTOLAN_DB_PORT_5432_TCP", "tcp://10.0.0.1:5432"),
+        ("PORTOLANISH", "x"),
+    ]);
+    assert_eq!(load_settings(&Flags::default(), &env).unwrap().settings, Settings::default());
+    assert!(load_settings(&Flags::default(), &of(&[("PORTOLAN_PORT", "8080")])).is_err());
+}
+
+/// The documentation shows what people will see, so it is held to what the program prints.
+#[test]
+fn the_examples_in_the_documentation_are_real() {
+    let docs = include_str!("../../../../../docs/configuration.md");
+    let (_folder, path) = written("lisen = \"127.0.0.1:80\"\n[limits]\ncall_timeout = 0\n");
+    let env = of(&[("PORTOLAN_NAMES", "camel")]);
+    let printed = load_settings(&flags(Some(&path)), &env).unwrap_err().to_string();
+    let printed = printed.replace(path.to_str().unwrap(), "portolan.toml");
+    assert!(docs.contains(&printed), "docs/configuration.md does not show:\n{printed}");
+}

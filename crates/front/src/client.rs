@@ -1,0 +1,209 @@
+//! One client as the front knows it: what it negotiated, what it has in flight, where to reach it.
+
+use bytes::Bytes;
+use portolan_catalog::{Snapshot, View};
+use portolan_model::{NameStyle, ServerName};
+use portolan_telemetry::counters;
+use portolan_wire::Revision;
+use portolan_wire::level::Level;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// How many streams one client may hold open for messages of no request.
+const MOST_STREAMS: usize = 4;
+/// Messages waiting for a slow reader, for each stream; what is over is dropped and counted.
+pub(crate) const STREAM_QUEUE: usize = 64;
+
+/// Requests of one client being worked on, of any kind; a client that sends more waits until one is done.
+const MOST_AT_WORK: u32 = 1024;
+
+/// What a handshake settles.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    pub(crate) revision: Revision,
+    pub(crate) style: NameStyle,
+    /// The instance id of a client that is a Portolan too.
+    pub(crate) peer: Option<String>,
+}
+
+pub(crate) struct Client {
+    pub(crate) view: View,
+    terms: OnceLock<Terms>,
+    /// Tool calls in flight.
+    pub(crate) slots: Semaphore,
+    /// Requests being worked on, for transports that read on meanwhile.
+    pub(crate) at_work: Arc<Semaphore>,
+    level: AtomicU8,
+    in_flight: Mutex<Vec<(Bytes, CancellationToken)>>,
+    streams: Mutex<Vec<mpsc::Sender<Bytes>>>,
+    /// What its lists looked like when it was last told of a change.
+    told: AtomicUsize,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Critical sections here push and remove; a panic in one leaves nothing half-done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Client {
+    pub(crate) fn new(view: View, in_flight: usize) -> Self {
+        Self {
+            view,
+            terms: OnceLock::new(),
+            slots: Semaphore::new(in_flight),
+            at_work: Arc::new(Semaphore::new(MOST_AT_WORK as usize)),
+            // Until a client asks for another: what people should see, without what only developers do.
+            level: AtomicU8::new(Level::Info as u8),
+            in_flight: Mutex::default(),
+            streams: Mutex::default(),
+            told: AtomicUsize::new(0),
+        }
+    }
+
+    /// Settles the terms; `false` if they have been before.
+    pub(crate) fn agree(&self, terms: Terms) -> bool {
+        self.terms.set(terms).is_ok()
+    }
+
+    /// What was agreed on; a client that asks before its handshake is taken for one of the newest revision.
+    pub(crate) fn terms(&self) -> &Terms {
+        static BEFORE: Terms =
+            Terms { revision: Revision::NEWEST_WITH_HANDSHAKE, style: NameStyle::Dot, peer: None };
+        self.terms.get().unwrap_or(&BEFORE)
+    }
+
+    pub(crate) fn set_level(&self, level: Level) {
+        self.level.store(level as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wants(&self, level: Level) -> bool {
+        level as u8 >= self.level.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sees(&self, server: &ServerName) -> bool {
+        match &self.view {
+            View::All => true,
+            View::Server(own) => own == server,
+        }
+    }
+
+    /// Notes a request that its client may cancel; the entry goes when the guard is dropped.
+    pub(crate) fn begin(&self, id: Bytes) -> InFlight<'_> {
+        let token = CancellationToken::new();
+        locked(&self.in_flight).push((id.clone(), token.clone()));
+        InFlight { client: self, id, token }
+    }
+
+    /// Cancels this client's own requests of that id, and nobody else's.
+    pub(crate) fn cancel(&self, id: &str) {
+        for (other, token) in locked(&self.in_flight).iter() {
+            if other == id.as_bytes() {
+                token.cancel();
+            }
+        }
+    }
+
+    /// Opens a stream for what belongs to no request; `None` when the client has enough of them. The oldest open one
+    /// is used: a second stream never takes over the first.
+    pub(crate) fn open_stream(&self) -> Option<mpsc::Receiver<Bytes>> {
+        let mut streams = locked(&self.streams);
+        streams.retain(|stream| !stream.is_closed());
+        if streams.len() >= MOST_STREAMS {
+            return None;
+        }
+        let (sender, receiver) = mpsc::channel(STREAM_QUEUE);
+        streams.push(sender);
+        Some(receiver)
+    }
+
+    pub(crate) fn has_stream(&self) -> bool {
+        locked(&self.streams).iter().any(|stream| !stream.is_closed())
+    }
+
+    /// Ends the client's streams.
+    pub(crate) fn hang_up(&self) {
+        locked(&self.streams).clear();
+    }
+
+    /// Sends a message outside of any request, if the client listens and keeps up.
+    pub(crate) fn tell(&self, message: &Bytes) {
+        let streams = locked(&self.streams);
+        if let Some(stream) = streams.iter().find(|stream| !stream.is_closed())
+            && stream.try_send(message.clone()).is_err()
+        {
+            counters::NOTES_DROPPED.one();
+        }
+    }
+
+    /// Sends an answer over the client's stream, waiting for a slow reader; one that has gone needs none.
+    pub(crate) async fn deliver(&self, message: Bytes) {
+        let stream = locked(&self.streams).iter().find(|stream| !stream.is_closed()).cloned();
+        if let Some(stream) = stream {
+            stream.send(message).await.unwrap_or_default();
+        }
+    }
+
+    /// Waits until nothing of this client is being worked on.
+    pub(crate) async fn all_done(&self) {
+        // All turns can be had at once only when nobody holds one.
+        self.at_work.acquire_many(MOST_AT_WORK).await.map(drop).unwrap_or_default();
+    }
+
+    /// Whether its lists have changed since it was last told so; it counts as told from now on.
+    pub(crate) fn has_news(&self, snapshot: &Snapshot) -> bool {
+        let now = snapshot.stamp(&self.view);
+        self.told.swap(now, Ordering::Relaxed) != now
+    }
+}
+
+pub(crate) struct InFlight<'c> {
+    client: &'c Client,
+    id: Bytes,
+    pub(crate) token: CancellationToken,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let mut in_flight = locked(&self.client.in_flight);
+        // Ids may repeat; each guard takes away one entry of its own.
+        if let Some(at) = in_flight.iter().position(|(id, _)| *id == self.id) {
+            in_flight.swap_remove(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client() -> Client {
+        Client::new(View::All, 8)
+    }
+
+    #[test]
+    fn f49_two_requests_of_one_id_are_two_and_cancelling_reaches_both() {
+        let client = client();
+        let one = client.begin(Bytes::from_static(b"1"));
+        let two = client.begin(Bytes::from_static(b"1"));
+        let other = client.begin(Bytes::from_static(b"2"));
+        client.cancel("1");
+        assert!(one.token.is_cancelled() && two.token.is_cancelled() && !other.token.is_cancelled());
+        drop(one);
+        assert_eq!(locked(&client.in_flight).len(), 2);
+        drop((two, other));
+        assert!(locked(&client.in_flight).is_empty());
+    }
+
+    #[tokio::test]
+    async fn t07_a_second_stream_never_takes_over_the_first() {
+        let client = client();
+        let (mut first, mut second) = (client.open_stream().unwrap(), client.open_stream().unwrap());
+        client.tell(&Bytes::from_static(b"a"));
+        assert_eq!(first.recv().await.as_deref(), Some(&b"a"[..]));
+        drop(first);
+        client.tell(&Bytes::from_static(b"b"));
+        assert_eq!(second.recv().await.as_deref(), Some(&b"b"[..]));
+    }
+}

@@ -1,0 +1,52 @@
+//! Answers that are no results: statuses with a sentence, and JSON-RPC errors that have an HTTP status.
+
+use crate::body::Whole;
+use crate::methods::Pieces;
+use axum::body::Body;
+use axum::response::Response;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use portolan_wire::answer;
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// A plain status with a sentence for people.
+pub(crate) fn status(code: StatusCode, text: &str) -> Response {
+    let mut response = Response::new(Body::from(format!("{text}\n")));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+pub(crate) fn accepted() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+/// A JSON-RPC error about a message that could not be tied to a request, with its HTTP status.
+pub(crate) fn refused(status: StatusCode, code: i32, text: &str) -> Response {
+    with_status(status, answer::error("null", code, text, None).into())
+}
+
+pub(crate) fn json(pieces: Pieces) -> Response {
+    with_status(StatusCode::OK, pieces)
+}
+
+pub(crate) fn with_status(status: StatusCode, pieces: Pieces) -> Response {
+    let mut response = Response::new(Body::new(Whole::from(pieces)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// An event stream; nothing on the way may hold it back.
+pub(crate) fn stream(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, STREAM);
+    headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

@@ -1,0 +1,126 @@
+//! The table of client sessions: random ids, bounded in number and in idle time.
+
+use crate::client::Client;
+use dashmap::DashMap;
+use portolan_telemetry::counters;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+
+pub struct Sessions {
+    table: DashMap<Box<str>, Arc<Held>>,
+    most: usize,
+    idle: Duration,
+    begun: Instant,
+}
+
+pub(crate) struct Held {
+    pub(crate) client: Client,
+    /// Seconds after the start at which it was last used.
+    used: AtomicU64,
+}
+
+/// The table is full of sessions in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Full;
+
+impl Sessions {
+    pub(crate) fn new(most: usize, idle: Duration) -> Self {
+        Self { table: DashMap::new(), most, idle, begun: Instant::now() }
+    }
+
+    /// Takes a client in under a new id.
+    pub(crate) fn open(&self, client: Client) -> Result<(Box<str>, Arc<Held>), Full> {
+        if self.table.len() >= self.most {
+            self.sweep();
+        }
+        if self.table.len() >= self.most {
+            return Err(Full);
+        }
+        counters::CLIENT_SESSIONS.one();
+        let held = Arc::new(Held { client, used: AtomicU64::new(self.now()) });
+        let id = random_id();
+        self.table.insert(id.clone(), held.clone());
+        Ok((id, held))
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<Held>> {
+        let held = self.table.get(id)?.clone();
+        held.used.store(self.now(), Ordering::Relaxed);
+        Some(held)
+    }
+
+    pub(crate) fn close(&self, id: &str) -> bool {
+        let removed = self.table.remove(id);
+        if let Some((_, held)) = &removed {
+            held.client.hang_up();
+        }
+        removed.is_some()
+    }
+
+    pub(crate) fn each(&self, mut visit: impl FnMut(&Client)) {
+        for held in &self.table {
+            visit(&held.client);
+        }
+    }
+
+    pub(crate) fn hang_up_all(&self) {
+        self.each(Client::hang_up);
+    }
+
+    /// Forgets sessions that nobody has used for the idle time and that have no open stream.
+    pub(crate) fn sweep(&self) {
+        let now = self.now();
+        self.table.retain(|_, held| {
+            let is_recent = now.saturating_sub(held.used.load(Ordering::Relaxed)) < self.idle.as_secs().max(1);
+            is_recent || held.client.has_stream()
+        });
+    }
+
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_secs()
+    }
+}
+
+/// 128 bits that nobody can guess.
+fn random_id() -> Box<str> {
+    let mut bytes = [0u8; 16];
+    // Without randomness there is no safe id: better no session than a guessable one.
+    if let Err(error) = getrandom::fill(&mut bytes) {
+        tracing::error!(%error, "the system gives no randomness; sessions cannot be opened safely");
+        std::process::abort();
+    }
+    bytes.iter().fold(String::with_capacity(32), |mut text, byte| {
+        // Writing into a string cannot fail.
+        write!(text, "{byte:02x}").unwrap_or_default();
+        text
+    })
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portolan_catalog::View;
+
+    fn client() -> Client {
+        Client::new(View::All, 8)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn t27_sessions_are_bounded_and_idle_ones_make_room() {
+        let sessions = Sessions::new(2, Duration::from_secs(60));
+        let (first, _) = sessions.open(client()).unwrap();
+        let (second, held) = sessions.open(client()).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(sessions.open(client()).err(), Some(Full));
+        let stream = held.client.open_stream();
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert!(sessions.open(client()).is_ok());
+        assert!(sessions.get(&first).is_none(), "the idle one is gone");
+        assert!(sessions.get(&second).is_some(), "the one with an open stream is not");
+        drop(stream);
+    }
+}

@@ -1,0 +1,125 @@
+//! A call from its name to its answer: resolve, find the session, dispatch under a deadline, record.
+
+use crate::resolve::{Unresolved, resolve};
+use portolan_catalog::{Catalog, View};
+use portolan_model::{Blame, ServerName, ToolName};
+use portolan_telemetry::counters;
+use portolan_upstream::{Ask, CallError, Fleet, Member, Note, Reply, Unavailable};
+use portolan_wire::call::CallParams;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// EC-010: a call to a server that is coming back waits this long, unsent.
+const WAIT_FOR_SESSION: Duration = Duration::from_secs(10);
+
+pub struct Router {
+    pub catalog: Arc<Catalog>,
+    pub fleet: Arc<Fleet>,
+}
+
+/// One `tools/call`, as a client sent it.
+pub struct Call<'a> {
+    pub view: &'a View,
+    pub params: &'a CallParams<'a>,
+    pub notes: mpsc::Sender<Note>,
+    pub cancel: &'a CancellationToken,
+}
+
+#[derive(Debug)]
+pub struct Answered {
+    pub server: ServerName,
+    pub reply: Reply,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    #[error(transparent)]
+    Unresolved(#[from] Unresolved),
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+impl RouteError {
+    pub const fn blame(&self) -> Blame {
+        match self {
+            Self::Unresolved(_) => Blame::Caller,
+            Self::Unavailable(_) => Blame::Upstream,
+            Self::Call(error) => error.blame(),
+        }
+    }
+}
+
+impl Router {
+    /// The way of every tool call. No database, no lock held across an await; a server that hangs holds up only this
+    /// caller, and only until its deadline.
+    pub async fn call(&self, call: Call<'_>) -> Result<Answered, RouteError> {
+        let outcome = self.route(&call).await;
+        counters::CALLS.one();
+        if outcome.is_err() {
+            counters::CALLS_FAILED.one();
+        }
+        outcome
+    }
+
+    async fn route(&self, call: &Call<'_>) -> Result<Answered, RouteError> {
+        let target = self.target(call).await?;
+        let member = self.member(&target.server, &call.params.name)?;
+        let reply = dispatch(&member, &target.tool, call, self.fleet.call_timeout()).await?;
+        Ok(Answered { server: target.server, reply })
+    }
+
+    /// Resolves the name; one of a server that is still starting is resolved again when it is there.
+    async fn target(&self, call: &Call<'_>) -> Result<ToolName, RouteError> {
+        let name = &call.params.name;
+        let first = resolve(&self.catalog.snapshot(), call.view, name);
+        let Err(Unresolved::Absent { server, .. }) = first else { return Ok(first?) };
+        let member = self.member(&server, name)?;
+        tokio::select! {
+            session = member.session(WAIT_FOR_SESSION) => drop(session?),
+            () = call.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+        }
+        match resolve(&self.catalog.snapshot(), call.view, name) {
+            Err(Unresolved::Absent { .. }) => Err(Unresolved::Unknown { name: name.to_string() }.into()),
+            other => Ok(other?),
+        }
+    }
+
+    fn member(&self, server: &ServerName, name: &str) -> Result<Arc<Member>, Unresolved> {
+        self.fleet.member(server.as_str()).ok_or_else(|| Unresolved::Unknown { name: name.to_owned() })
+    }
+}
+
+/// Sends the call. What the server has not taken in may go out once more, on a new session; all else never does.
+async fn dispatch(
+    member: &Member,
+    tool: &str,
+    call: &Call<'_>,
+    general_timeout: Duration,
+) -> Result<Reply, RouteError> {
+    let write = |token: u64, out: &mut Vec<u8>| call.params.write(tool, token, out);
+    let mut is_second = false;
+    loop {
+        let session = tokio::select! {
+            session = member.session(WAIT_FOR_SESSION) => session?,
+            () = call.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+        };
+        let ask = Ask {
+            method: "tools/call",
+            params: &write,
+            timeout: member.spec.timeout.unwrap_or(general_timeout),
+            notes: Some(call.notes.clone()),
+            cancel: Some(call.cancel),
+        };
+        match session.request(ask).await {
+            Err(CallError::NotSent { .. }) if !is_second => {
+                is_second = true;
+                counters::CALLS_RESENT.one();
+            }
+            outcome => return Ok(outcome?),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Who a client claims to be, and how it answers what servers ask it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// The client's side of the handshake and its fixed answers.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    pub name: String,
+    pub revision: String,
+    pub capabilities: Value,
+    answers: BTreeMap<String, Value>,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self::named("testkit")
+    }
+}
+
+impl Profile {
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            revision: "2025-11-25".to_owned(),
+            capabilities: json!({}),
+            answers: BTreeMap::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn revision(mut self, revision: &str) -> Self {
+        revision.clone_into(&mut self.revision);
+        self
+    }
+
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: Value) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// Answers every request of this method with this result. What has no answer here is only recorded.
+    #[must_use]
+    pub fn answer(mut self, method: &str, result: Value) -> Self {
+        self.answers.insert(method.to_owned(), result);
+        self
+    }
+
+    pub(crate) fn initialize_params(&self) -> Value {
+        json!({
+            "protocolVersion": self.revision,
+            "capabilities": self.capabilities,
+            "clientInfo": { "name": self.name, "version": "1.0.0" },
+        })
+    }
+
+    /// The answer to a message of the server, if it is a request that this client answers.
+    pub(crate) fn reply_to(&self, message: &Value) -> Option<Value> {
+        let id = message.get("id")?;
+        let method = message.get("method")?.as_str()?;
+        if method == "ping" {
+            return Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} }));
+        }
+        let result = self.answers.get(method)?;
+        Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+    }
+}
+
+/// The text of a request whose id is given as raw JSON, so that `1.0` and `"a"` go out as they are.
+pub(crate) fn request_text(id_raw_json: &str, method: &str, params: &Value) -> String {
+    let method = Value::from(method);
+    if params.is_null() {
+        format!(r#"{{"jsonrpc":"2.0","id":{id_raw_json},"method":{method}}}"#)
+    } else {
+        format!(r#"{{"jsonrpc":"2.0","id":{id_raw_json},"method":{method},"params":{params}}}"#)
+    }
+}
+
+pub(crate) fn notification_text(method: &str, params: &Value) -> String {
+    let method = Value::from(method);
+    if params.is_null() {
+        format!(r#"{{"jsonrpc":"2.0","method":{method}}}"#)
+    } else {
+        format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#)
+    }
+}
+
+/// Whether this message answers the request of that id.
+pub(crate) fn is_reply(message: &Value, id_raw_json: &str) -> bool {
+    let id: Value = serde_json::from_str(id_raw_json).unwrap();
+    message.get("method").is_none() && message["id"] == id
+}

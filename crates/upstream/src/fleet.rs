@@ -1,0 +1,187 @@
+//! Makes the running sessions match the servers that are wanted.
+
+use crate::inbox::Notice;
+use crate::lifeline::Lifeline;
+use crate::member::{Member, Status};
+use crate::session::Session;
+use crate::watchdog::Watchdog;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use portolan_model::{Endpoint, Lifecycle, Offer, ServerName, ServerSpec, State};
+use portolan_outbound::Outbound;
+use portolan_wire::level::Level;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+use tokio::sync::{Mutex, Notify, broadcast, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Everything that sessions need of the world around them.
+pub struct Outside {
+    pub outbound: Outbound,
+    /// Expands a server's values at the moment a session starts.
+    pub resolve: Box<dyn Fn(&ServerSpec) -> Result<Endpoint, String> + Send + Sync>,
+    pub limits: Limits,
+    pub notices: broadcast::Sender<Notice>,
+    pub watchdog: Arc<Watchdog>,
+    pub identity: Identity,
+    /// The most talkative log level that any client has asked for.
+    pub level: AtomicU8,
+    /// Once this fires, closing sessions no longer wait for what is in flight.
+    pub hurry: CancellationToken,
+}
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub upstream_message_bytes: usize,
+    pub json_depth: usize,
+    pub call_timeout: Duration,
+    pub connect_timeout: Duration,
+    pub in_flight_per_server: usize,
+    pub tools_per_server: usize,
+    pub drain: Duration,
+}
+
+/// Who we are towards servers.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub version: String,
+    /// Random, made at the start: by it a Portolan recognises itself.
+    pub instance: String,
+}
+
+/// What the fleet tells: it emits, others file.
+#[derive(Debug)]
+pub enum Happening {
+    Turned { server: ServerName, status: Status },
+    Offered { server: ServerName, offer: Offer },
+    /// Its tools leave the lists.
+    Withdrawn { server: ServerName },
+    Removed { server: ServerName },
+}
+
+type Members = BTreeMap<ServerName, Arc<Member>>;
+
+pub struct Fleet {
+    members: ArcSwap<Members>,
+    outside: Arc<Outside>,
+    happenings: mpsc::Sender<Happening>,
+    tasks: TaskTracker,
+    /// One change at a time.
+    changing: Mutex<()>,
+}
+
+impl Fleet {
+    pub fn new(outside: Outside, happenings: mpsc::Sender<Happening>) -> Arc<Self> {
+        Arc::new(Self {
+            members: ArcSwap::default(),
+            outside: Arc::new(outside),
+            happenings,
+            tasks: TaskTracker::new(),
+            changing: Mutex::new(()),
+        })
+    }
+
+    pub fn member(&self, name: &str) -> Option<Arc<Member>> {
+        self.members.load().get(name).cloned()
+    }
+
+    pub fn members(&self) -> Vec<Arc<Member>> {
+        self.members.load().values().cloned().collect()
+    }
+
+    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+        self.outside.notices.subscribe()
+    }
+
+    pub fn call_timeout(&self) -> Duration {
+        self.outside.limits.call_timeout
+    }
+
+    /// New servers connect, missing ones drain and go, changed ones are replaced, the others notice nothing.
+    pub async fn apply(&self, specs: Vec<ServerSpec>) {
+        let _one = self.changing.lock().await;
+        let old = self.members.load_full();
+        let mut new = Members::new();
+        for spec in specs {
+            let name = spec.name.clone();
+            let member = match old.get(&name) {
+                Some(member) if member.spec == spec => member.clone(),
+                Some(member) => {
+                    member.stop.cancel();
+                    self.start(spec, Some(member.gone.clone()))
+                }
+                None => self.start(spec, None),
+            };
+            new.insert(name, member);
+        }
+        let removed: Vec<Arc<Member>> =
+            old.iter().filter(|(name, _)| !new.contains_key(*name)).map(|(_, member)| member.clone()).collect();
+        self.members.store(Arc::new(new));
+        for member in removed {
+            member.stop.cancel();
+            self.happenings.send(Happening::Removed { server: member.spec.name.clone() }).await.ok();
+        }
+    }
+
+    fn start(&self, spec: ServerSpec, predecessor: Option<CancellationToken>) -> Arc<Member> {
+        let first = Status { state: State::Connecting, error: None };
+        let (status, seen) = watch::channel(first);
+        let slot: Arc<ArcSwapOption<Session>> = Arc::default();
+        let (stop, gone, wake) = (CancellationToken::new(), CancellationToken::new(), Arc::new(Notify::new()));
+        let member = Arc::new(Member {
+            spec: spec.clone(),
+            slot: slot.clone(),
+            status: seen,
+            stop: stop.clone(),
+            wake: wake.clone(),
+            gone: gone.clone(),
+        });
+        let lifeline = Lifeline {
+            spec,
+            outside: self.outside.clone(),
+            slot,
+            status,
+            happenings: self.happenings.clone(),
+            stop,
+            wake,
+            life: Lifecycle::default(),
+            withdraw_at: None,
+        };
+        self.tasks.spawn(async move {
+            let _tell = gone.drop_guard();
+            if let Some(predecessor) = predecessor {
+                predecessor.cancelled().await;
+            }
+            lifeline.live().await;
+        });
+        member
+    }
+
+    /// Asks every server for log messages of this level, unless a client has already asked for more.
+    pub fn set_level(&self, level: Level) {
+        let before = self.outside.level.fetch_min(level as u8, Ordering::Relaxed);
+        if before <= level as u8 {
+            return;
+        }
+        for member in self.members() {
+            self.tasks.spawn(async move {
+                if let Some(session) = member.slot.load_full() {
+                    session.set_level(level).await;
+                }
+            });
+        }
+    }
+
+    /// Ends every session, also those that are draining. Nothing of any server is left after this.
+    pub async fn shutdown(&self) {
+        let _one = self.changing.lock().await;
+        self.outside.hurry.cancel();
+        for member in self.members() {
+            member.stop.cancel();
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}

@@ -1,0 +1,272 @@
+//! One task a server: connect, discover, watch, back off, drain. It alone decides the server's state.
+
+use crate::backoff::{Backoff, Pace};
+use crate::discover::{self, Bounds};
+use crate::error::ConnectError;
+use crate::fleet::{Happening, Outside};
+use crate::handshake;
+use crate::member::Status;
+use crate::session::{Ground, Session};
+use arc_swap::ArcSwapOption;
+use portolan_model::{Event, Lifecycle, Offer, ServerSpec, State};
+use portolan_telemetry::counters;
+use portolan_wire::level::Level;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A server that crashed keeps its place in the lists this long, so that a quick restart is no flicker.
+const KEEP_LISTED: Duration = Duration::from_secs(5);
+/// A server whose tools change with every look at them is looked at no more often than this.
+const BETWEEN_LISTINGS: Duration = Duration::from_millis(200);
+
+pub(crate) struct Lifeline {
+    pub(crate) spec: ServerSpec,
+    pub(crate) outside: Arc<Outside>,
+    pub(crate) slot: Arc<ArcSwapOption<Session>>,
+    pub(crate) status: watch::Sender<Status>,
+    pub(crate) happenings: mpsc::Sender<Happening>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) wake: Arc<Notify>,
+    pub(crate) life: Lifecycle,
+    /// When a server that was lost leaves the lists.
+    pub(crate) withdraw_at: Option<Instant>,
+}
+
+/// Why a live session is no more.
+enum End {
+    Stopped,
+    Lost(String),
+    /// It turned out to lead back to us.
+    Refused(ConnectError),
+}
+
+impl Lifeline {
+    /// Lives until it is stopped; leaves nothing behind.
+    pub(crate) async fn live(mut self) {
+        self.turn(Event::Connect, None).await;
+        while let Some((session, offer)) = self.connect().await {
+            self.withdraw_at = None;
+            self.happenings.send(self.offered(offer)).await.ok();
+            self.slot.store(Some(Arc::new(session.clone())));
+            self.turn(Event::Connected, None).await;
+            tracing::info!(server = %self.spec.name, revision = %session.welcome().revision, "connected");
+            let end = self.attend(&session).await;
+            self.slot.store(None);
+            let drain = if matches!(end, End::Stopped) { self.outside.limits.drain } else { Duration::ZERO };
+            if let End::Lost(reason) = &end {
+                tracing::warn!(server = %self.spec.name, reason, "lost");
+                counters::SESSIONS_LOST.one();
+                self.withdraw_at = Some(Instant::now() + KEEP_LISTED);
+                self.life.apply(Event::Lost);
+                self.turn(Event::Connect, Some(reason)).await;
+            }
+            session.close(drain).await;
+            match end {
+                End::Stopped => break,
+                End::Lost(_) => {}
+                End::Refused(error) => {
+                    self.withdraw().await;
+                    self.life.apply(Event::Lost);
+                    self.turn(Event::Connect, Some(&error.to_string())).await;
+                    self.turn(Event::ConnectFailed, Some(&error.to_string())).await;
+                    if !self.rest(None).await {
+                        break;
+                    }
+                    self.turn(Event::Connect, None).await;
+                }
+            }
+        }
+        self.withdraw().await;
+        self.turn(Event::Disconnect, None).await;
+    }
+
+    /// Tries until a session stands; `None` when stopped.
+    async fn connect(&mut self) -> Option<(Session, Offer)> {
+        let mut backoff = Backoff::default();
+        loop {
+            let ground = Ground::new(self.outside.clone());
+            let attempt = attempt(self.spec.clone(), ground.clone());
+            let error = match self.while_away(attempt).await {
+                Some(Ok(connected)) => return Some(connected),
+                Some(Err(error)) => error,
+                None => {
+                    ground.end().await;
+                    return None;
+                }
+            };
+            ground.end().await;
+            let text = error.to_string();
+            let pause = match (error.is_worth_a_retry(), backoff.failed()) {
+                (true, Pace::Quick(pause)) => {
+                    tracing::debug!(server = %self.spec.name, error = text, "not connected, trying again");
+                    self.publish(Some(&text)).await;
+                    Some(pause)
+                }
+                (true, Pace::Slow(pause)) => {
+                    self.fail(&text).await;
+                    Some(pause)
+                }
+                (false, _) => {
+                    self.fail(&text).await;
+                    None
+                }
+            };
+            if !self.rest(pause).await {
+                return None;
+            }
+            if self.life.state() == State::Error {
+                self.turn(Event::Connect, Some(&text)).await;
+            }
+        }
+    }
+
+    async fn fail(&mut self, error: &str) {
+        tracing::warn!(server = %self.spec.name, error, "not connected");
+        self.turn(Event::ConnectFailed, Some(error)).await;
+    }
+
+    /// Waits out a pause, or for ever, unless somebody asks for a try now; `false` when stopped.
+    async fn rest(&mut self, pause: Option<Duration>) -> bool {
+        let wake = self.wake.clone();
+        let pause = async move {
+            match pause {
+                Some(pause) => tokio::time::timeout(pause, wake.notified()).await.unwrap_or_default(),
+                None => wake.notified().await,
+            }
+        };
+        self.while_away(pause).await.is_some()
+    }
+
+    /// Does something while there is no session: the lists are told when the server has been away too long.
+    async fn while_away<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let withdraw_at = self.withdraw_at;
+            let overdue = async move {
+                match withdraw_at {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                done = &mut work => return Some(done),
+                () = self.stop.cancelled() => return None,
+                () = overdue => self.withdraw().await,
+            }
+        }
+    }
+
+    /// Watches a live session until it ends; lists again whenever the server says that its tools changed.
+    async fn attend(&self, session: &Session) -> End {
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return End::Stopped,
+                () = session.closed() => return End::Lost(session.epitaph()),
+                () = session.tools_changed() => {}
+            }
+            let bounds = self.bounds();
+            let listing = async {
+                let listed = discover::tools(session, &self.spec.tools, &bounds).await;
+                (listed, Instant::now())
+            };
+            let (listed, at) = tokio::select! {
+                () = self.stop.cancelled() => return End::Stopped,
+                done = listing => done,
+            };
+            match listed {
+                Ok(offer) => {
+                    if let Err(error) = handshake::refuse_loop(&offer.instances, &self.outside.identity) {
+                        return End::Refused(error);
+                    }
+                    self.happenings.send(self.offered(offer)).await.ok();
+                }
+                // What was listed last stays; a session that broke shows as such in the next turn.
+                Err(error) => tracing::warn!(server = %self.spec.name, %error, "its tools could not be listed again"),
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return End::Stopped,
+                () = tokio::time::sleep_until(at + BETWEEN_LISTINGS) => {}
+            }
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let limits = &self.outside.limits;
+        Bounds { tools: limits.tools_per_server, timeout: limits.call_timeout }
+    }
+
+    fn offered(&self, offer: Offer) -> Happening {
+        for left_out in &offer.left_out {
+            let (tool, reason) = (&left_out.tool, &left_out.reason);
+            tracing::warn!(server = %self.spec.name, tool, reason, "a tool is left out");
+        }
+        Happening::Offered { server: self.spec.name.clone(), offer }
+    }
+
+    async fn withdraw(&mut self) {
+        self.withdraw_at = None;
+        self.happenings.send(Happening::Withdrawn { server: self.spec.name.clone() }).await.ok();
+    }
+
+    /// Takes a turn of the state machine and tells everybody.
+    async fn turn(&mut self, event: Event, error: Option<&str>) {
+        if self.life.apply(event).is_some() {
+            self.publish(error).await;
+        }
+    }
+
+    async fn publish(&self, error: Option<&str>) {
+        let status = Status { state: self.life.state(), error: error.map(Arc::from) };
+        self.status.send_replace(status.clone());
+        self.happenings.send(Happening::Turned { server: self.spec.name.clone(), status }).await.ok();
+    }
+}
+
+/// Connects once, lists the tools and leaves again; for people who want to know whether an entry works.
+pub async fn try_out(spec: &ServerSpec, outside: Arc<Outside>) -> Result<Trial, ConnectError> {
+    let ground = Ground::new(outside);
+    let outcome = attempt(spec.clone(), ground.clone()).await;
+    let trial = match outcome {
+        Ok((session, offer)) => {
+            let revision = session.welcome().revision;
+            session.close(Duration::ZERO).await;
+            Ok(Trial { revision, offer })
+        }
+        Err(error) => Err(error),
+    };
+    ground.end().await;
+    trial
+}
+
+/// What a server showed when it was tried out.
+#[derive(Debug)]
+pub struct Trial {
+    pub revision: portolan_wire::Revision,
+    pub offer: Offer,
+}
+
+/// One try: expand the values, open, shake hands, list the tools; all within the limit for connecting.
+async fn attempt(spec: ServerSpec, ground: Ground) -> Result<(Session, Offer), ConnectError> {
+    let outside = ground.outside.clone();
+    let limit = outside.limits.connect_timeout;
+    let work = async {
+        let endpoint = (outside.resolve)(&spec).map_err(ConnectError::Failed)?;
+        let session = Session::open(&spec.name, &endpoint, ground).await?;
+        let level = Level::from_number(outside.level.load(Ordering::Relaxed));
+        if level < Level::Emergency {
+            session.set_level(level).await;
+        }
+        let bounds = Bounds { tools: outside.limits.tools_per_server, timeout: limit };
+        let offer = discover::tools(&session, &spec.tools, &bounds).await?;
+        handshake::refuse_loop(&offer.instances, &outside.identity)?;
+        Ok((session, offer))
+    };
+    match tokio::time::timeout(limit, work).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(ConnectError::Failed(format!("it did not answer within {limit:?}"))),
+    }
+}

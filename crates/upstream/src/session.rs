@@ -1,0 +1,249 @@
+//! One live connection to a server: the cheap handle that calls go through.
+
+use crate::error::{CallError, ConnectError};
+use crate::fleet::Outside;
+use crate::handshake::{self, Welcome};
+use crate::inbox::Inbox;
+use crate::link::http::{HttpLink, OpenError};
+use crate::link::remote::Remote;
+use crate::link::sse::SseLink;
+use crate::link::stdio::StdioLink;
+use crate::link::Link;
+use crate::pending::{Note, Reply, Ticket};
+use bytes::Bytes;
+use portolan_model::{Endpoint, RemoteKind, ServerName};
+use portolan_telemetry::counters;
+use portolan_wire::answer;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Progress extends a call's deadline, but a server cannot keep a caller for ever.
+const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
+
+/// What a session stands on: the outside world, and the tokens and tasks that end with it.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) outside: Arc<Outside>,
+    /// Asks the session's tasks to end.
+    pub(crate) stop: CancellationToken,
+    /// Says that the session is of no use any more.
+    pub(crate) closed: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+impl Ground {
+    pub(crate) fn new(outside: Arc<Outside>) -> Self {
+        let (stop, closed) = (CancellationToken::new(), CancellationToken::new());
+        Self { outside, stop, closed, tasks: TaskTracker::new() }
+    }
+
+    /// Ends what stands on it and waits until it is gone: a child is reaped before the next one starts.
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        self.closed.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    link: Link,
+    inbox: Arc<Inbox>,
+    ground: Ground,
+    welcome: Welcome,
+    slots: Semaphore,
+}
+
+/// One request, as its caller wants it carried.
+pub struct Ask<'a> {
+    pub method: &'a str,
+    /// Writes the params; the number is our own progress token for this request.
+    pub params: &'a (dyn Fn(u64, &mut Vec<u8>) + Sync),
+    pub timeout: Duration,
+    pub notes: Option<mpsc::Sender<Note>>,
+    /// Fires when the client wants the call ended.
+    pub cancel: Option<&'a CancellationToken>,
+}
+
+impl Session {
+    /// Opens a session: transport, handshake, and for Streamable HTTP the server's own stream. If this fails or is
+    /// dropped, the owner of the ground ends what was begun.
+    pub(crate) async fn open(server: &ServerName, endpoint: &Endpoint, ground: Ground) -> Result<Self, ConnectError> {
+        let outside = ground.outside.clone();
+        let inbox = Arc::new(Inbox::new(server.clone(), outside.notices.clone(), outside.limits.json_depth));
+        let (mut link, reply) = open_link(endpoint, &inbox, &ground).await?;
+        let welcome = Welcome::read(&reply, &outside.identity)?;
+        if let Link::Http(link) = &mut link {
+            link.negotiated(welcome.revision);
+        }
+        link.tell(answer::notification("notifications/initialized", None).into()).await?;
+        if let Link::Http(link) = &link {
+            link.listen();
+        }
+        counters::SESSIONS_OPENED.one();
+        let slots = Semaphore::new(outside.limits.in_flight_per_server);
+        Ok(Self(Arc::new(Inner { link, inbox, ground, welcome, slots })))
+    }
+
+    pub fn server(&self) -> &ServerName {
+        &self.0.inbox.server
+    }
+
+    pub(crate) fn welcome(&self) -> &Welcome {
+        &self.0.welcome
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.0.ground.closed.is_cancelled()
+    }
+
+    pub(crate) async fn closed(&self) {
+        self.0.ground.closed.cancelled().await;
+    }
+
+    /// Why it closed, in words for people.
+    pub(crate) fn epitaph(&self) -> String {
+        match self.0.inbox.pending.open(None) {
+            Err(error) => ConnectError::from(error).to_string(),
+            Ok(_) => "the connection was lost".to_owned(),
+        }
+    }
+
+    pub(crate) async fn tools_changed(&self) {
+        self.0.inbox.tools_changed.notified().await;
+    }
+
+    /// Sends a request and waits for its answer, for its deadline, or for its caller to give up.
+    pub async fn request(&self, ask: Ask<'_>) -> Result<Reply, CallError> {
+        let inner = &*self.0;
+        let limit = inner.ground.outside.limits.in_flight_per_server;
+        let Ok(_slot) = inner.slots.try_acquire() else {
+            return Err(CallError::Busy { server: self.server().clone(), limit });
+        };
+        let mut ticket = inner.inbox.pending.open(ask.notes.clone())?;
+        let id = ticket.id;
+        let mut body = answer::request_head(id, ask.method);
+        (ask.params)(id, &mut body);
+        body.push(b'}');
+        self.within_deadline(&mut ticket, body.into(), &ask).await
+    }
+
+    async fn within_deadline(
+        &self,
+        ticket: &mut Ticket<'_>,
+        body: Bytes,
+        ask: &Ask<'_>,
+    ) -> Result<Reply, CallError> {
+        let (inner, id, begun) = (&*self.0, ticket.id, Instant::now());
+        let cancelled = async {
+            match ask.cancel {
+                Some(token) => token.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut work = std::pin::pin!(inner.link.carry(ticket, body));
+        let mut cancelled = std::pin::pin!(cancelled);
+        let mut limit = std::pin::pin!(tokio::time::sleep(ask.timeout));
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut work => return outcome,
+                () = &mut cancelled => {
+                    self.cancel_upstream(id, "the client cancelled the request");
+                    return Err(CallError::Cancelled);
+                }
+                () = &mut limit => {
+                    let until = inner.inbox.pending.last_progress(id).map(|at| at + ask.timeout);
+                    match until.filter(|until| *until > Instant::now() && begun.elapsed() < LONGEST_CALL) {
+                        Some(until) => limit.as_mut().reset(until),
+                        None => {
+                            self.cancel_upstream(id, "the time limit of the call was reached");
+                            return Err(CallError::TimedOut { server: self.server().clone(), limit: ask.timeout });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells the server that nobody waits for the answer any more; it may not hear it.
+    fn cancel_upstream(&self, id: u64, reason: &str) {
+        let params = format!(r#"{{"requestId":{id},"reason":"{reason}"}}"#);
+        self.tell_soon(answer::notification("notifications/cancelled", Some(&params)).into());
+    }
+
+    fn tell_soon(&self, body: Bytes) {
+        let inner = self.0.clone();
+        self.0.ground.tasks.spawn(async move {
+            let limit = inner.ground.outside.limits.call_timeout;
+            tokio::time::timeout(limit, inner.link.tell(body)).await.ok();
+        });
+    }
+
+    /// Asks the server for log messages of this level and above, if it logs at all.
+    pub(crate) async fn set_level(&self, level: portolan_wire::level::Level) {
+        if !self.0.welcome.has_logging {
+            return;
+        }
+        let write = |_: u64, out: &mut Vec<u8>| {
+            out.extend_from_slice(format!(r#"{{"level":"{}"}}"#, level.as_str()).as_bytes());
+        };
+        let timeout = self.0.ground.outside.limits.call_timeout;
+        let ask = Ask { method: "logging/setLevel", params: &write, timeout, notes: None, cancel: None };
+        if let Err(error) = self.request(ask).await {
+            tracing::debug!(server = %self.server(), %error, "the log level was not taken");
+        }
+    }
+
+    /// Lets what is in flight end, within `grace`, then ends the session and everything of it.
+    pub(crate) async fn close(&self, grace: Duration) {
+        let inner = &*self.0;
+        tokio::select! {
+            () = inner.inbox.pending.idle() => {}
+            () = self.closed() => {}
+            () = inner.ground.outside.hurry.cancelled() => {}
+            () = tokio::time::sleep(grace) => {}
+        }
+        if !self.is_closed() {
+            inner.link.leave().await;
+        }
+        inner.inbox.pending.close(&inner.inbox.lost("the server is being disconnected"));
+        inner.ground.end().await;
+    }
+}
+
+async fn open_link(endpoint: &Endpoint, inbox: &Arc<Inbox>, ground: &Ground) -> Result<(Link, Reply), ConnectError> {
+    let identity = &ground.outside.identity;
+    match endpoint {
+        Endpoint::Child(spec) => {
+            let link = StdioLink::open(spec, inbox.clone(), ground).map_err(ConnectError::Failed)?;
+            handshake::over(Link::Stdio(link), inbox, identity).await
+        }
+        Endpoint::Remote { kind, url, headers } => {
+            let remote = Remote::new(ground.outside.outbound.clone(), url, headers)?;
+            if *kind == RemoteKind::Sse {
+                let link = SseLink::open(&remote, inbox.clone(), ground).await?;
+                return handshake::over(Link::Sse(link), inbox, identity).await;
+            }
+            let initialize = handshake::initialize(0, identity);
+            match HttpLink::open(remote.clone(), inbox.clone(), ground, initialize).await {
+                Ok((link, reply)) => Ok((Link::Http(link), reply)),
+                Err(OpenError::Connect(error)) => Err(error),
+                Err(OpenError::AnotherTransport(status)) if *kind == RemoteKind::Http => {
+                    Err(ConnectError::Failed(format!("it answered {status} to initialize: is the url right?")))
+                }
+                Err(OpenError::AnotherTransport(_)) => {
+                    let link = SseLink::open(&remote, inbox.clone(), ground).await?;
+                    handshake::over(Link::Sse(link), inbox, identity).await
+                }
+            }
+        }
+    }
+}
