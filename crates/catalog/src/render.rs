@@ -20,7 +20,12 @@ pub struct Peer<'a> {
     pub own: &'a str,
 }
 
-pub(crate) fn all(snapshot: &Snapshot, style: NameStyle, revision: Revision, peer: Option<&Peer<'_>>) -> Bytes {
+pub(crate) fn all(
+    snapshot: &Snapshot,
+    style: NameStyle,
+    revision: Revision,
+    peer: Option<&Peer<'_>>,
+) -> Bytes {
     let mut out = begin();
     let leads_back = |server: &ServerName| {
         peer.is_some_and(|peer| {
@@ -47,7 +52,8 @@ pub(crate) fn all(snapshot: &Snapshot, style: NameStyle, revision: Revision, pee
         };
         add(tool.definition.get(), shown, revision, &mut out);
     }
-    let pending = snapshot.servers().iter().filter(|(_, entry)| entry.is_settling()).map(|(name, _)| name.as_str());
+    let pending =
+        snapshot.servers().iter().filter(|(_, entry)| entry.is_settling()).map(|(name, _)| name.as_str());
     let mut instances: Vec<&str> = Vec::new();
     if let Some(peer) = peer {
         instances = snapshot.instances();

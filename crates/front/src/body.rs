@@ -1,12 +1,15 @@
 //! Bodies of answers: a few pieces of known length, or an event stream that drives the call it belongs to.
 
-use crate::methods::Pieces;
+use crate::methods::{Pieces, Request, told};
+use crate::sessions::Held;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use portolan_router::Aside;
 use portolan_wire::sse;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -31,7 +34,10 @@ impl Body for Whole {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
     }
 
@@ -44,37 +50,60 @@ impl Body for Whole {
     }
 }
 
-type Answering = Pin<Box<dyn Future<Output = Option<Bytes>> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = Option<Pieces>> + Send>>;
 
 /// The event stream of one request: its notes in order, then its answer, then the end. Dropping it, as hyper does when
 /// the client has gone, drops the call with it.
 pub(crate) struct Telling {
-    pub(crate) notes: mpsc::Receiver<Bytes>,
-    pub(crate) answering: Option<Answering>,
+    held: Arc<Held>,
+    request: Request,
+    aside: Arc<Aside>,
+    answering: Option<Answering>,
     /// What is ready to go out at once.
-    pub(crate) ready: VecDeque<Bytes>,
-    pub(crate) quiet: Pin<Box<Sleep>>,
+    ready: VecDeque<Bytes>,
+    quiet: Pin<Box<Sleep>>,
 }
 
 impl Telling {
+    pub(crate) fn new(held: Arc<Held>, request: Request, aside: Arc<Aside>) -> Self {
+        let quiet = Box::pin(sleep(KEEP_ALIVE));
+        Self { held, request, aside, answering: None, ready: VecDeque::new(), quiet }
+    }
+
+    /// Goes on with a call that is not done; the client sees at once that something is on its way.
+    pub(crate) fn go_on(&mut self, answering: Answering) {
+        self.answering = Some(answering);
+        self.gather();
+        if self.ready.is_empty() {
+            self.ready.push_back(Bytes::from_static(sse::KEEP_ALIVE));
+        }
+    }
+
+    /// Makes the notes of by now ready to go out.
+    fn gather(&mut self) {
+        while let Some(note) = self.aside.take() {
+            let message = told(&self.held.client, &self.request, &note);
+            self.ready.extend(message.map(|message| Bytes::from(sse::message(&message))));
+        }
+    }
+
+    /// The answer comes after whatever was noted before it; a cancelled request has none.
+    pub(crate) fn finish(&mut self, answer: Option<Pieces>) {
+        self.answering = None;
+        self.gather();
+        self.ready.extend(answer.map(|answer| Bytes::from(sse::message(&answer.whole()))));
+    }
+
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Poll::Ready(Some(event));
             }
             let Some(answering) = &mut self.answering else { return Poll::Ready(None) };
-            // The call is polled first: it is what fills the notes.
-            let answer = answering.as_mut().poll(context);
-            while let Poll::Ready(Some(note)) = self.notes.poll_recv(context) {
-                self.ready.push_back(sse::message(&note).into());
-            }
-            if let Poll::Ready(answer) = answer {
-                self.answering = None;
-                self.ready.extend(answer.map(|answer| Bytes::from(sse::message(&answer))));
-                continue;
-            }
-            if self.ready.is_empty() {
-                return Poll::Pending;
+            match answering.as_mut().poll(context) {
+                Poll::Ready(answer) => self.finish(answer),
+                Poll::Pending if self.aside.poll_noted(context).is_ready() => self.gather(),
+                Poll::Pending => return Poll::Pending,
             }
         }
     }
@@ -100,12 +129,17 @@ pub(crate) struct Listening {
     pub(crate) ready: VecDeque<Bytes>,
     pub(crate) quiet: Pin<Box<Sleep>>,
     /// Dropped with the stream, for transports whose session is the stream.
-    pub(crate) _guard: Option<Box<dyn std::any::Any + Send>>,
+    guard: Option<Box<dyn std::any::Any + Send>>,
 }
 
 impl Listening {
     pub(crate) fn new(messages: mpsc::Receiver<Bytes>) -> Self {
-        Self { messages, ready: VecDeque::new(), quiet: Box::pin(sleep(KEEP_ALIVE)), _guard: None }
+        Self { messages, ready: VecDeque::new(), quiet: Box::pin(sleep(KEEP_ALIVE)), guard: None }
+    }
+
+    /// Keeps something for as long as the stream is open.
+    pub(crate) fn keep(&mut self, guard: impl std::any::Any + Send) {
+        self.guard = Some(Box::new(guard));
     }
 }
 

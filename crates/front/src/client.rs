@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use portolan_catalog::{Snapshot, View};
 use portolan_model::{NameStyle, ServerName};
+use portolan_router::Aside;
 use portolan_telemetry::counters;
 use portolan_wire::Revision;
 use portolan_wire::level::Level;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Semaphore, mpsc};
-use tokio_util::sync::CancellationToken;
 
 /// How many streams one client may hold open for messages of no request.
 const MOST_STREAMS: usize = 4;
@@ -36,7 +36,7 @@ pub(crate) struct Client {
     /// Requests being worked on, for transports that read on meanwhile.
     pub(crate) at_work: Arc<Semaphore>,
     level: AtomicU8,
-    in_flight: Mutex<Vec<(Bytes, CancellationToken)>>,
+    in_flight: Mutex<Vec<(Bytes, Arc<Aside>)>>,
     streams: Mutex<Vec<mpsc::Sender<Bytes>>>,
     /// What its lists looked like when it was last told of a change.
     told: AtomicUsize,
@@ -90,17 +90,16 @@ impl Client {
     }
 
     /// Notes a request that its client may cancel; the entry goes when the guard is dropped.
-    pub(crate) fn begin(&self, id: Bytes) -> InFlight<'_> {
-        let token = CancellationToken::new();
-        locked(&self.in_flight).push((id.clone(), token.clone()));
-        InFlight { client: self, id, token }
+    pub(crate) fn begin(&self, id: Bytes, aside: &Arc<Aside>) -> InFlight<'_> {
+        locked(&self.in_flight).push((id, aside.clone()));
+        InFlight { client: self, aside: aside.clone() }
     }
 
     /// Cancels this client's own requests of that id, and nobody else's.
     pub(crate) fn cancel(&self, id: &str) {
-        for (other, token) in locked(&self.in_flight).iter() {
+        for (other, aside) in locked(&self.in_flight).iter() {
             if other == id.as_bytes() {
-                token.cancel();
+                aside.cancel();
             }
         }
     }
@@ -160,15 +159,14 @@ impl Client {
 
 pub(crate) struct InFlight<'c> {
     client: &'c Client,
-    id: Bytes,
-    pub(crate) token: CancellationToken,
+    aside: Arc<Aside>,
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         let mut in_flight = locked(&self.client.in_flight);
-        // Ids may repeat; each guard takes away one entry of its own.
-        if let Some(at) = in_flight.iter().position(|(id, _)| *id == self.id) {
+        // Ids may repeat; each guard takes away its own entry.
+        if let Some(at) = in_flight.iter().position(|(_, aside)| Arc::ptr_eq(aside, &self.aside)) {
             in_flight.swap_remove(at);
         }
     }
@@ -185,11 +183,12 @@ mod tests {
     #[test]
     fn f49_two_requests_of_one_id_are_two_and_cancelling_reaches_both() {
         let client = client();
-        let one = client.begin(Bytes::from_static(b"1"));
-        let two = client.begin(Bytes::from_static(b"1"));
-        let other = client.begin(Bytes::from_static(b"2"));
+        let asides: [Arc<Aside>; 3] = Default::default();
+        let one = client.begin(Bytes::from_static(b"1"), &asides[0]);
+        let two = client.begin(Bytes::from_static(b"1"), &asides[1]);
+        let other = client.begin(Bytes::from_static(b"2"), &asides[2]);
         client.cancel("1");
-        assert!(one.token.is_cancelled() && two.token.is_cancelled() && !other.token.is_cancelled());
+        assert_eq!(asides.each_ref().map(|aside| aside.is_cancelled()), [true, true, false]);
         drop(one);
         assert_eq!(locked(&client.in_flight).len(), 2);
         drop((two, other));

@@ -2,16 +2,13 @@
 
 use crate::Front;
 use crate::client::Client;
-use crate::methods::{Method, Request, refusal};
+use crate::methods::{Method, Request, refusal, told};
 use crate::sessions::Held;
 use crate::styles::Transport;
 use bytes::Bytes;
+use portolan_router::Aside;
 use portolan_wire::{Incoming, Message, envelope};
 use std::sync::Arc;
-use tokio::sync::mpsc;
-
-/// Notifications waiting between a call and its client.
-const NOTES: usize = 64;
 
 impl Front {
     /// Takes one message. Requests are worked on side by side, as tasks of the front; answers go over the client's
@@ -29,7 +26,9 @@ impl Front {
                     self.work(held, async move { front.respond(&worked_for.client, &request).await }).await;
                 }
             }
-            Ok(Incoming::One(Message::Notification { method, params })) => Self::notified(client, &method, params),
+            Ok(Incoming::One(Message::Notification { method, params })) => {
+                Self::notified(client, &method, params);
+            }
             Ok(Incoming::One(Message::Reply { .. })) => {}
             Ok(Incoming::Batch(_)) if !client.terms().revision.has_batches() => {
                 client.deliver(refusal("null", -32600, "batches are part of 2025-03-26 only").whole()).await;
@@ -55,28 +54,37 @@ impl Front {
 
     /// Answers a request over the client's stream: its notes in order, then its answer.
     async fn respond(&self, client: &Client, request: &Request) {
-        let (sender, mut notes) = mpsc::channel(NOTES);
-        let mut answering = std::pin::pin!(self.answer(client, request, sender));
+        let aside = Arc::default();
+        let mut answering = std::pin::pin!(self.answer(client, request, &aside));
         let answer = loop {
             tokio::select! {
                 biased;
-                Some(note) = notes.recv() => client.deliver(note).await,
                 answer = &mut answering => break answer,
+                () = aside.noted() => tell(client, request, &aside).await,
             }
         };
-        while let Ok(note) = notes.try_recv() {
-            client.deliver(note).await;
-        }
+        // What came before the answer is told before the answer.
+        tell(client, request, &aside).await;
         if let Some(answer) = answer {
             client.deliver(answer.whole()).await;
         }
     }
 
     async fn respond_to_batch(&self, client: &Client, line: &Bytes) {
-        let Ok(Incoming::Batch(entries)) = envelope::parse(line, self.options.limits.json_depth) else { return };
+        let Ok(Incoming::Batch(entries)) = envelope::parse(line, self.options.limits.json_depth) else {
+            return;
+        };
         let answers = self.batch(client, line, &entries).await;
         if !answers.is_empty() {
             client.deliver([&b"["[..], &answers.join(&b","[..]), b"]"].concat().into()).await;
+        }
+    }
+}
+
+async fn tell(client: &Client, request: &Request, aside: &Aside) {
+    while let Some(note) = aside.take() {
+        if let Some(message) = told(client, request, &note) {
+            client.deliver(message).await;
         }
     }
 }

@@ -24,7 +24,9 @@ pub(crate) fn reply(id: &str, error: &RouteError) -> Option<Vec<u8>> {
         RouteError::Call(error) => match error {
             CallError::Cancelled => return None,
             CallError::NotSent { .. } | CallError::Lost { .. } => tool_error(),
-            CallError::Busy { server, limit } => fault(BUSY, json!({"server": server.as_str(), "limit": limit})),
+            CallError::Busy { server, limit } => {
+                fault(BUSY, json!({"server": server.as_str(), "limit": limit}))
+            }
             CallError::TimedOut { server, limit } => {
                 fault(INTERNAL, json!({"server": server.as_str(), "timeout_ms": limit.as_millis()}))
             }

@@ -36,7 +36,8 @@ pub fn routes(front: Arc<Front>) -> Routes {
 
 /// The view of one server, if there is such a server.
 fn view_of(front: &Front, Path(server): &Path<String>) -> Result<View, Response> {
-    let known = ServerName::parse(server).ok().filter(|name| front.catalog().snapshot().servers().contains_key(name));
+    let known =
+        ServerName::parse(server).ok().filter(|name| front.catalog().snapshot().servers().contains_key(name));
     known.map(View::Server).ok_or_else(|| {
         reply::status(http::StatusCode::NOT_FOUND, &format!("there is no server of the name {server:?}"))
     })

@@ -61,7 +61,11 @@ pub struct Front {
 }
 
 impl Front {
-    pub fn new(router: Arc<Router>, options: Options, set_level: Box<dyn Fn(Level) + Send + Sync>) -> Arc<Self> {
+    pub fn new(
+        router: Arc<Router>,
+        options: Options,
+        set_level: Box<dyn Fn(Level) + Send + Sync>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             router,
             sessions: Sessions::new(options.limits.client_sessions, options.limits.session_idle),

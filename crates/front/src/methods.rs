@@ -7,14 +7,14 @@ use crate::styles::Transport;
 use bytes::Bytes;
 use portolan_catalog::{Peer, View};
 use portolan_model::NameStyle;
-use portolan_router::{Call, Note, Reply};
+use portolan_router::{Aside, Call, Note, Reply};
 use portolan_wire::call::CallParams;
 use portolan_wire::json::Members;
 use portolan_wire::level::Level;
 use portolan_wire::{Message, Revision, answer, envelope, json, progress, project};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use tokio::sync::mpsc;
+use std::sync::Arc;
 
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
@@ -78,7 +78,10 @@ impl Request {
 pub(crate) enum Pieces {
     Whole(Bytes),
     /// A result that others share, between its head and `}`.
-    Shared { head: Bytes, result: Bytes },
+    Shared {
+        head: Bytes,
+        result: Bytes,
+    },
 }
 
 impl Pieces {
@@ -128,10 +131,17 @@ impl Front {
             .transpose()
             .map_err(|e| refusal(id, INVALID_PARAMS, &format!("initialize: {e}")))?
             .unwrap_or_default();
-        let via: Vec<&str> =
-            params.meta.get(VIA).and_then(|v| v.as_array()).into_iter().flatten().filter_map(|v| v.as_str()).collect();
+        let via: Vec<&str> = params
+            .meta
+            .get(VIA)
+            .and_then(|v| v.as_array())
+            .into_iter()
+            .flatten()
+            .filter_map(|v| v.as_str())
+            .collect();
         if via.contains(&self.options.instance.as_str()) {
-            let text = format!("{VIA}: this Portolan is connecting to itself; remove the entry that points here");
+            let text =
+                format!("{VIA}: this Portolan is connecting to itself; remove the entry that points here");
             return Err(refusal(id, INVALID_REQUEST, &text));
         }
         let revision = Revision::negotiate(&params.protocol_version);
@@ -166,28 +176,33 @@ impl Front {
         welcome.to_string()
     }
 
-    /// Answers a request of a client that has been through the handshake; `None` where no answer is due. `notes` gets
-    /// what has to reach the client before the answer.
+    /// Answers a request of a client; `None` where no answer is due. Only calls have something beside them.
     pub(crate) async fn answer(
         &self,
         client: &Client,
         request: &Request,
-        notes: mpsc::Sender<Bytes>,
+        aside: &Arc<Aside>,
     ) -> Option<Pieces> {
         let id = request.id();
         Some(match &request.method {
             Method::Ping => answer::result(id, b"{}").into(),
             Method::ListTools => self.list_tools(client, request).await,
-            Method::CallTool => return self.call_tool(client, request, notes).await,
+            Method::CallTool => return self.call_tool(client, request, aside).await,
             Method::SetLevel => self.log_level(client, request),
-            Method::Initialize => refusal(id, INVALID_REQUEST, "initialize was sent before; a session has one"),
+            Method::Initialize => {
+                refusal(id, INVALID_REQUEST, "initialize was sent before; a session has one")
+            }
             Method::Unknown(method) => refusal(id, METHOD_NOT_FOUND, &format!("method not found: {method}")),
         })
     }
 
     async fn list_tools(&self, client: &Client, request: &Request) -> Pieces {
         if has_cursor(request.params()) {
-            return refusal(request.id(), INVALID_PARAMS, "unknown cursor: the list has one page, start without one");
+            return refusal(
+                request.id(),
+                INVALID_PARAMS,
+                "unknown cursor: the list has one page, start without one",
+            );
         }
         self.catalog().settled(self.lists_wait_until).await;
         let snapshot = self.catalog().snapshot();
@@ -204,7 +219,7 @@ impl Front {
         Pieces::Shared { head: head.into(), result }
     }
 
-    async fn call_tool(&self, client: &Client, request: &Request, notes: mpsc::Sender<Bytes>) -> Option<Pieces> {
+    async fn call_tool(&self, client: &Client, request: &Request, aside: &Arc<Aside>) -> Option<Pieces> {
         let id = request.id();
         let params = match CallParams::parse(request.params()) {
             Ok(params) => params,
@@ -212,26 +227,13 @@ impl Front {
         };
         let Ok(_slot) = client.slots.try_acquire() else {
             let limit = self.options.limits.in_flight_per_client;
-            let text = format!("this client has {limit} calls in flight, which is the limit; try again later");
+            let text =
+                format!("this client has {limit} calls in flight, which is the limit; try again later");
             return Some(refusal(id, BUSY, &text));
         };
-        let in_flight = client.begin(request.id.clone());
-        let (inner, mut from_server) = mpsc::channel(NOTES);
-        let call = Call { view: &client.view, params: &params, notes: inner, cancel: &in_flight.token };
-        let token = params.progress_token();
-        let mut routing = std::pin::pin!(self.router.call(call));
-        let outcome = loop {
-            tokio::select! {
-                biased;
-                Some(note) = from_server.recv() => pass(client, &note, token, &notes).await,
-                outcome = &mut routing => break outcome,
-            }
-        };
-        // What came before the answer is told before the answer.
-        while let Ok(note) = from_server.try_recv() {
-            pass(client, &note, token, &notes).await;
-        }
-        match outcome {
+        let _in_flight = client.begin(request.id.clone(), aside);
+        let call = Call { view: &client.view, params: &params, aside };
+        match self.router.call(call).await {
             Ok(answered) => Some(match answered.reply {
                 Reply::Result(result) => {
                     // It was parsed as text when it came in.
@@ -241,7 +243,10 @@ impl Front {
                 Reply::Error(error) => {
                     let error = std::str::from_utf8(&error).unwrap_or("null");
                     match client.view {
-                        View::All => answer::raw_error(id, &answer::with_server(error, answered.server.as_str())).into(),
+                        View::All => {
+                            answer::raw_error(id, &answer::with_server(error, answered.server.as_str()))
+                                .into()
+                        }
                         View::Server(_) => answer::raw_error(id, error.as_bytes()).into(),
                     }
                 }
@@ -275,27 +280,17 @@ impl Front {
     }
 }
 
-/// Notes of a server waiting for one slow client; what is over is dropped and counted.
-const NOTES: usize = 64;
-
-/// Passes what a server said during a call on to its client: progress under the client's own token, log messages by
-/// the client's level, the rest as it is.
-async fn pass(client: &Client, note: &Note, token: Option<&str>, notes: &mpsc::Sender<Bytes>) {
-    let message = match note {
+/// What a server said during a call, as its client gets it: progress under the client's own token, log messages by the
+/// client's level, the rest as it is. `None` for what the client does not want.
+pub(crate) fn told(client: &Client, request: &Request, note: &Note) -> Option<Bytes> {
+    match note {
         Note::Progress(params) => {
-            let (Some(token), Ok(params)) = (token, std::str::from_utf8(params)) else { return };
-            let Some(message) = progress::with_token(params, token) else { return };
-            Bytes::from(message)
+            // Progress is rare and calls are not: the token is looked up when it is needed.
+            let call = CallParams::parse(request.params()).ok()?;
+            progress::with_token(std::str::from_utf8(params).ok()?, call.progress_token()?).map(Bytes::from)
         }
-        Note::Other(message) => {
-            if !is_wanted(client, message) {
-                return;
-            }
-            message.clone()
-        }
-    };
-    // A client that has gone hears nothing.
-    notes.send(message).await.unwrap_or_default();
+        Note::Other(message) => is_wanted(client, message).then(|| message.clone()),
+    }
 }
 
 /// Whether a notification is one that this client wants: log messages only of its level and above.
@@ -320,24 +315,18 @@ pub(crate) fn refusal(id: &str, code: i32, text: &str) -> Pieces {
 impl Front {
     /// The answers to the requests of a batch, in the order of their requests.
     pub(crate) async fn batch(&self, client: &Client, line: &Bytes, entries: &[&str]) -> Vec<Bytes> {
-        // A batch has one answer: what servers say meanwhile has no place in it.
-        let (notes, _unheard) = mpsc::channel(1);
-        let answers = entries.iter().map(|entry| {
-            let notes = notes.clone();
-            async move {
-                match envelope::parse_one(entry) {
-                    Ok(Message::Request { id, method, params }) => {
-                        let request = Request::new(line, id, &method, params);
-                        self.answer(client, &request, notes).await.map(Pieces::whole)
-                    }
-                    Ok(Message::Notification { method, params }) => {
-                        Self::notified(client, &method, params);
-                        None
-                    }
-                    Ok(Message::Reply { .. }) => None,
-                    Err(malformed) => Some(refusal("null", malformed.code(), &malformed.to_string()).whole()),
-                }
+        let answers = entries.iter().map(async |entry| match envelope::parse_one(entry) {
+            Ok(Message::Request { id, method, params }) => {
+                let request = Request::new(line, id, &method, params);
+                // A batch has one answer: what servers say meanwhile has no place in it.
+                self.answer(client, &request, &Arc::default()).await.map(Pieces::whole)
             }
+            Ok(Message::Notification { method, params }) => {
+                Self::notified(client, &method, params);
+                None
+            }
+            Ok(Message::Reply { .. }) => None,
+            Err(malformed) => Some(refusal("null", malformed.code(), &malformed.to_string()).whole()),
         });
         futures_util::future::join_all(answers).await.into_iter().flatten().collect()
     }

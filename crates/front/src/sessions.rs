@@ -3,7 +3,6 @@
 use crate::client::Client;
 use dashmap::DashMap;
 use portolan_telemetry::counters;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -74,7 +73,8 @@ impl Sessions {
     pub(crate) fn sweep(&self) {
         let now = self.now();
         self.table.retain(|_, held| {
-            let is_recent = now.saturating_sub(held.used.load(Ordering::Relaxed)) < self.idle.as_secs().max(1);
+            let is_recent =
+                now.saturating_sub(held.used.load(Ordering::Relaxed)) < self.idle.as_secs().max(1);
             is_recent || held.client.has_stream()
         });
     }
@@ -92,12 +92,7 @@ fn random_id() -> Box<str> {
         tracing::error!(%error, "the system gives no randomness; sessions cannot be opened safely");
         std::process::abort();
     }
-    bytes.iter().fold(String::with_capacity(32), |mut text, byte| {
-        // Writing into a string cannot fail.
-        write!(text, "{byte:02x}").unwrap_or_default();
-        text
-    })
-    .into()
+    portolan_model::hex(&bytes).into()
 }
 
 #[cfg(test)]
@@ -111,7 +106,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn t27_sessions_are_bounded_and_idle_ones_make_room() {
-        let sessions = Sessions::new(2, Duration::from_secs(60));
+        let sessions = Sessions::new(2, Duration::from_mins(1));
         let (first, _) = sessions.open(client()).unwrap();
         let (second, held) = sessions.open(client()).unwrap();
         assert_ne!(first, second);

@@ -17,7 +17,11 @@ const READ: usize = 64 * 1024;
 const WRITE: usize = 64 * 1024;
 
 /// Serves one client until its input ends or the front is stopped, and answers what is in flight then.
-pub async fn serve(front: Arc<Front>, input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpin + Send + 'static) {
+pub async fn serve(
+    front: Arc<Front>,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) {
     let client = front.new_client(View::All);
     let Some(messages) = client.open_stream() else { return };
     let Ok((id, held)) = front.sessions.open(client) else { return };
@@ -40,7 +44,8 @@ async fn read(front: &Arc<Front>, held: &Arc<Held>, mut input: impl AsyncRead + 
                 Line::Message(line) => front.take(held, line, Transport::Stdio).await,
                 Line::Oversized { head } => {
                     let limit = front.options.limits.request_body_bytes;
-                    let id = envelope::id_in_head(&head).map_or_else(|| "null".to_owned(), |id| id.to_string());
+                    let id =
+                        envelope::id_in_head(&head).map_or_else(|| "null".to_owned(), |id| id.to_string());
                     let text = format!("the message is larger than the limit of {limit} bytes");
                     held.client.deliver(refusal(&id, -32600, &text).whole()).await;
                 }

@@ -1,6 +1,7 @@
 //! Nouns and pure rules: no tokio, no I/O.
 
 pub mod blame;
+pub mod hex;
 pub mod lifecycle;
 pub mod name;
 pub mod offer;
@@ -9,6 +10,7 @@ pub mod secret;
 pub mod server;
 
 pub use blame::Blame;
+pub use hex::hex;
 pub use lifecycle::{Event, Lifecycle, State};
 pub use name::{NameStyle, ToolName};
 pub use offer::{LeftOut, Offer, Tool};

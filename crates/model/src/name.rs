@@ -1,8 +1,9 @@
 //! A tool's name in the styles that clients are shown, and back.
 
+use crate::hex::hex;
 use crate::server::ServerName;
-use std::collections::HashMap;
-use std::hash::Hasher;
+use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 /// Names of Portolan's own tools. A server's tool never takes one of these over.
@@ -63,62 +64,71 @@ pub fn join(server: &ServerName, tool: &str, separator: char) -> String {
 
 /// `safe` names for a whole catalog, in the order of `tools`. No two are the same, none is a built-in's, and each
 /// depends only on the set of tools, never on their order.
-pub fn safe_names<'a>(tools: impl Iterator<Item = (&'a ServerName, &'a str)> + Clone) -> Vec<String> {
-    let mut wishes: HashMap<String, Wish> = HashMap::new();
-    for (server, tool) in tools.clone() {
-        let (plain, is_exact) = plain_safe(server, tool);
-        let wish = wishes.entry(plain).or_default();
-        wish.all += 1;
-        wish.exact += usize::from(is_exact);
+pub fn safe_names<'a>(tools: impl Iterator<Item = (&'a ServerName, &'a str)>) -> Vec<String> {
+    let tools: Vec<Wish<'_>> = tools.map(|(server, tool)| Wish::new(server, tool)).collect();
+    let mut claims: HashMap<&str, Claims> = HashMap::new();
+    for wish in &tools {
+        let claim = claims.entry(&wish.plain).or_default();
+        claim.all += 1;
+        claim.exact += usize::from(wish.is_exact);
     }
-    let wins = |plain: &str, is_exact: bool, wishes: &HashMap<String, Wish>| {
-        let wish = wishes.get(plain).copied().unwrap_or_default();
-        plain.len() <= SAFE_LEN
-            && !BUILT_IN.contains(&plain)
-            && (wish.all == 1 || (is_exact && wish.exact == 1))
-    };
-    tools
-        .map(|(server, tool)| {
-            let (plain, is_exact) = plain_safe(server, tool);
-            if wins(&plain, is_exact, &wishes) { plain } else { hashed(server, tool, &plain, &wishes) }
-        })
-        .collect()
+    let mut names: Vec<Option<String>> =
+        tools.iter().map(|wish| wish.wins(claims[wish.plain.as_str()]).then(|| wish.plain.clone())).collect();
+    // A longer hash steps aside for names that are taken or wished for; the longest cannot be made to collide.
+    for digits in [8, 12, 16, 40] {
+        let open: Vec<usize> = (0..names.len()).filter(|&at| names[at].is_none()).collect();
+        let hashed: Vec<String> = open.iter().map(|&at| tools[at].hashed(digits)).collect();
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for name in &hashed {
+            *counts.entry(name).or_default() += 1;
+        }
+        let taken: HashSet<String> = names.iter().flatten().cloned().collect();
+        for (at, name) in open.into_iter().zip(&hashed) {
+            if counts[name.as_str()] == 1 && !claims.contains_key(name.as_str()) && !taken.contains(name) {
+                names[at] = Some(name.clone());
+            }
+        }
+    }
+    tools.iter().zip(names).map(|(wish, name)| name.unwrap_or_else(|| wish.hashed(40))).collect()
 }
 
+/// How many tools would have a plain name, and how many of them without a character replaced.
 #[derive(Default, Clone, Copy)]
-struct Wish {
+struct Claims {
     all: usize,
     exact: usize,
 }
 
-/// `server__tool` with every other character replaced, and whether nothing had to be.
-fn plain_safe(server: &ServerName, tool: &str) -> (String, bool) {
-    let mut is_exact = true;
-    let mut plain = format!("{server}__");
-    for c in tool.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
-            plain.push(c);
-        } else {
-            is_exact = false;
-            plain.push('_');
-        }
-    }
-    (plain, is_exact)
+struct Wish<'a> {
+    server: &'a ServerName,
+    tool: &'a str,
+    /// `server__tool` with every other character replaced.
+    plain: String,
+    is_exact: bool,
 }
 
-/// Cut short and ended with a hash of the tool's identity; longer hashes step aside for names that are taken.
-fn hashed(server: &ServerName, tool: &str, plain: &str, wishes: &HashMap<String, Wish>) -> String {
-    let mut hasher = fnv::FnvHasher::default();
-    hasher.write(server.as_str().as_bytes());
-    hasher.write_u8(0);
-    hasher.write(tool.as_bytes());
-    let hash = format!("{:016x}", hasher.finish());
-    let with = |len: usize| {
-        let keep = plain.len().min(SAFE_LEN - 1 - len);
-        format!("{}_{}", &plain[..keep], &hash[..len])
-    };
-    let taken = |name: &String| wishes.contains_key(name);
-    [8, 12, 16].into_iter().map(with).find(|name| !taken(name)).unwrap_or_else(|| with(16))
+impl<'a> Wish<'a> {
+    fn new(server: &'a ServerName, tool: &'a str) -> Self {
+        let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let replaced: String = tool.chars().map(|c| if is_fine(c) { c } else { '_' }).collect();
+        Self { server, tool, plain: format!("{server}__{replaced}"), is_exact: tool.chars().all(is_fine) }
+    }
+
+    /// Whether it may have its plain name: nobody else wants it, or it alone wants it without a change.
+    fn wins(&self, claims: Claims) -> bool {
+        self.plain.len() <= SAFE_LEN
+            && !BUILT_IN.contains(&self.plain.as_str())
+            && (claims.all == 1 || (self.is_exact && claims.exact == 1))
+    }
+
+    /// Cut short and ended with a hash of the tool's identity.
+    fn hashed(&self, digits: usize) -> String {
+        let identity =
+            Sha256::new().chain_update(self.server.as_str()).chain_update([0]).chain_update(self.tool);
+        let hash = hex(&identity.finalize());
+        let keep = self.plain.len().min(SAFE_LEN - 1 - digits);
+        format!("{}_{}", &self.plain[..keep], &hash[..digits])
+    }
 }
 
 #[cfg(test)]
@@ -148,7 +158,10 @@ mod tests {
 
     #[test]
     fn safe_names_are_plain_where_they_can_be() {
-        assert_eq!(safe(&[("github", "create_issue"), ("fs", "read.file")]), ["github__create_issue", "fs__read_file"]);
+        assert_eq!(
+            safe(&[("github", "create_issue"), ("fs", "read.file")]),
+            ["github__create_issue", "fs__read_file"]
+        );
     }
 
     #[test]
@@ -175,6 +188,13 @@ mod tests {
         let long = "x".repeat(300);
         let names = safe(&[("a", &long), ("a", &format!("{long}y"))]);
         assert!(names.iter().all(|n| n.len() == 64));
+        assert_ne!(names[0], names[1]);
+    }
+
+    #[test]
+    fn tools_that_were_made_to_collide_in_a_short_hash_still_differ() {
+        // The reproducer of a collision in an earlier, weaker hash.
+        let names = safe(&[("a", "..:,...;;"), ("a", "..,.,,,.;")]);
         assert_ne!(names[0], names[1]);
     }
 

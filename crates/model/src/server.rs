@@ -24,8 +24,8 @@ impl ServerName {
 
     pub fn parse(text: &str) -> Result<Self, BadServerName> {
         let starts_well = text.starts_with(|c: char| c.is_ascii_lowercase());
-        let rest_is_fine =
-            text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_')) && text.len() <= Self::MAX_LEN;
+        let rest_is_fine = text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
+            && text.len() <= Self::MAX_LEN;
         if starts_well && rest_is_fine { Ok(Self(text.into())) } else { Err(BadServerName(text.to_owned())) }
     }
 

@@ -65,6 +65,7 @@ pub(crate) struct AggregateArgs {
     pub(crate) common: Common,
     /// Alone: print Portolan's version. With a value: the version that is announced to clients
     #[arg(long, value_name = "VERSION", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "absent, alone and with a value are three things to clap")]
     pub(crate) version: Option<Option<String>>,
 }
 

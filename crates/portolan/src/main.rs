@@ -9,6 +9,9 @@ use clap::Parser as _;
 use cli::{Cli, Verb};
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The operation failed.
 const FAILED: u8 = 1;
 /// The command line or the configuration is wrong.

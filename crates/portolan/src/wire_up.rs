@@ -34,7 +34,8 @@ pub(crate) struct Gateway {
 
 /// Settings from all their layers; logging is on from here.
 pub(crate) fn settings(flags: &Flags, env: &Environment) -> Result<Loaded, Failure> {
-    let loaded = portolan_config::load_settings(flags, env).map_err(|errors| Failure::Wrong(errors.into()))?;
+    let loaded =
+        portolan_config::load_settings(flags, env).map_err(|errors| Failure::Wrong(errors.into()))?;
     portolan_telemetry::logs::start(&loaded.settings.log).map_err(|e| Failure::Wrong(anyhow!(e)))?;
     Ok(loaded)
 }
@@ -47,13 +48,20 @@ pub(crate) fn servers(path: &Path, settings: &Settings) -> Result<Servers, Failu
     }
     let (count, limit) = (servers.specs.len(), settings.limits.servers);
     if count > limit {
-        return Err(Failure::Wrong(anyhow!("{}: {count} servers are over the limit of {limit}", path.display())));
+        return Err(Failure::Wrong(anyhow!(
+            "{}: {count} servers are over the limit of {limit}",
+            path.display()
+        )));
     }
     Ok(servers)
 }
 
 /// What sessions need; `config` is the file that names the servers, by which a chain of Portolans is recognised.
-pub(crate) fn outside(settings: &Settings, env: Environment, config: Option<&Path>) -> Result<Outside, Failure> {
+pub(crate) fn outside(
+    settings: &Settings,
+    env: Environment,
+    config: Option<&Path>,
+) -> Result<Outside, Failure> {
     let chain = chain(&env, config)?;
     let proxies = Proxies {
         http: first(&env, &["HTTP_PROXY", "http_proxy"]),
@@ -121,17 +129,24 @@ fn chain(env: &Environment, config: Option<&Path>) -> Result<String, Failure> {
 }
 
 fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn instance() -> Result<String, Failure> {
     let mut bytes = [0u8; 8];
-    getrandom::fill(&mut bytes).map_err(|e| Failure::Failed(anyhow!("the system gives no randomness: {e}")))?;
-    Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
+    getrandom::fill(&mut bytes)
+        .map_err(|e| Failure::Failed(anyhow!("the system gives no randomness: {e}")))?;
+    Ok(portolan_model::hex(&bytes))
 }
 
 /// Puts the parts together; nothing runs yet but the filing of what the fleet tells.
-pub(crate) fn gateway(settings: Settings, env: Environment, config: Option<&Path>) -> Result<Gateway, Failure> {
+pub(crate) fn gateway(
+    settings: Settings,
+    env: Environment,
+    config: Option<&Path>,
+) -> Result<Gateway, Failure> {
     let outside = outside(&settings, env, config)?;
     let instance = outside.identity.instance.clone();
     let (happenings, told) = mpsc::channel(HAPPENINGS);
@@ -184,7 +199,9 @@ impl Gateway {
 
 fn filing(happening: Happening, catalog: &Catalog, most: usize) -> Filing {
     match happening {
-        Happening::Turned { server, status } => Filing::Turned { server, state: status.state, error: status.error },
+        Happening::Turned { server, status } => {
+            Filing::Turned { server, state: status.state, error: status.error }
+        }
         Happening::Withdrawn { server } => Filing::Withdrawn { server },
         Happening::Removed { server } => Filing::Removed { server },
         Happening::Offered { server, mut offer } => {
@@ -194,7 +211,9 @@ fn filing(happening: Happening, catalog: &Catalog, most: usize) -> Filing {
                 tracing::warn!(%server, room, "the limit of {most} tools is reached; some of its tools are left out");
                 let reason = format!("there are {most} tools in all already");
                 let over = offer.tools.split_off(room);
-                offer.left_out.extend(over.iter().map(|t| LeftOut { tool: t.name.to_string(), reason: reason.clone() }));
+                offer.left_out.extend(
+                    over.iter().map(|t| LeftOut { tool: t.name.to_string(), reason: reason.clone() }),
+                );
                 offer.is_partial = true;
             }
             Filing::Offered { server, offer }

@@ -4,12 +4,10 @@ use crate::resolve::{Unresolved, resolve};
 use portolan_catalog::{Catalog, View};
 use portolan_model::{Blame, ServerName, ToolName};
 use portolan_telemetry::counters;
-use portolan_upstream::{Ask, CallError, Fleet, Member, Note, Reply, Unavailable};
+use portolan_upstream::{Aside, Ask, CallError, Fleet, Member, Reply, Unavailable};
 use portolan_wire::call::CallParams;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 /// EC-010: a call to a server that is coming back waits this long, unsent.
 const WAIT_FOR_SESSION: Duration = Duration::from_secs(10);
@@ -23,8 +21,7 @@ pub struct Router {
 pub struct Call<'a> {
     pub view: &'a View,
     pub params: &'a CallParams<'a>,
-    pub notes: mpsc::Sender<Note>,
-    pub cancel: &'a CancellationToken,
+    pub aside: &'a Arc<Aside>,
 }
 
 #[derive(Debug)]
@@ -80,7 +77,7 @@ impl Router {
         let member = self.member(&server, name)?;
         tokio::select! {
             session = member.session(WAIT_FOR_SESSION) => drop(session?),
-            () = call.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+            () = call.aside.cancelled() => return Err(CallError::Cancelled.into()),
         }
         match resolve(&self.catalog.snapshot(), call.view, name) {
             Err(Unresolved::Absent { .. }) => Err(Unresolved::Unknown { name: name.to_string() }.into()),
@@ -105,14 +102,13 @@ async fn dispatch(
     loop {
         let session = tokio::select! {
             session = member.session(WAIT_FOR_SESSION) => session?,
-            () = call.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+            () = call.aside.cancelled() => return Err(CallError::Cancelled.into()),
         };
         let ask = Ask {
             method: "tools/call",
             params: &write,
             timeout: member.spec.timeout.unwrap_or(general_timeout),
-            notes: Some(call.notes.clone()),
-            cancel: Some(call.cancel),
+            aside: Some(call.aside),
         };
         match session.request(ask).await {
             Err(CallError::NotSent { .. }) if !is_second => {

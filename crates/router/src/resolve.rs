@@ -34,8 +34,12 @@ pub fn resolve(snapshot: &Snapshot, view: &View, name: &str) -> Result<ToolName,
     if let Some(tool) = snapshot.by_safe_name(name) {
         return Ok(tool.clone());
     }
-    let owners: Vec<&ServerName> =
-        snapshot.servers().iter().filter(|(_, entry)| entry.has_tool(name)).map(|(server, _)| server).collect();
+    let owners: Vec<&ServerName> = snapshot
+        .servers()
+        .iter()
+        .filter(|(_, entry)| entry.has_tool(name))
+        .map(|(server, _)| server)
+        .collect();
     match owners[..] {
         [] => Err(absent.or_else(|| absent_by_safe_name(snapshot, name)).unwrap_or_else(|| unknown(name))),
         [server] => Ok(ToolName { server: server.clone(), tool: name.to_owned() }),
@@ -69,10 +73,10 @@ fn resolve_in(snapshot: &Snapshot, server: &ServerName, name: &str) -> Result<To
 
 /// A safe name whose server offers nothing right now: the longest server name that it starts with.
 fn absent_by_safe_name(snapshot: &Snapshot, name: &str) -> Option<Unresolved> {
-    let fits = |server: &&ServerName| {
-        name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
-    };
-    let absent = snapshot.servers().iter().filter(|(_, entry)| entry.offer().is_none()).map(|(server, _)| server);
+    let fits =
+        |server: &&ServerName| name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"));
+    let absent =
+        snapshot.servers().iter().filter(|(_, entry)| entry.offer().is_none()).map(|(server, _)| server);
     let server = absent.filter(fits).max_by_key(|server| server.as_str().len())?;
     let tool = name[server.as_str().len() + 2..].to_owned();
     Some(Unresolved::Absent { server: server.clone(), tool })
@@ -102,7 +106,8 @@ mod tests {
                 .iter()
                 .map(|t| Arc::new(Tool { name: (*t).into(), definition: definition.clone() }))
                 .collect();
-            catalog.file(Filing::Offered { server: server(name), offer: Offer { tools, ..Offer::default() } });
+            catalog
+                .file(Filing::Offered { server: server(name), offer: Offer { tools, ..Offer::default() } });
         }
         catalog
     }

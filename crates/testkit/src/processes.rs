@@ -112,6 +112,11 @@ pub fn rss_kib(pid: u32) -> u64 {
     status_number(pid, "VmRSS:")
 }
 
+/// The most of it that ever was in memory, in KiB.
+pub fn peak_rss_kib(pid: u32) -> u64 {
+    status_number(pid, "VmHWM:")
+}
+
 /// How many threads it has.
 pub fn threads(pid: u32) -> u64 {
     status_number(pid, "Threads:")

@@ -51,7 +51,7 @@ mod tests {
         let mut backoff = Backoff::default();
         let paces: Vec<(bool, u64)> = (0..8)
             .map(|_| match backoff.failed() {
-                Pace::Quick(d) => (true, (d.as_secs_f64()).round() as u64),
+                Pace::Quick(d) => (true, (d + Duration::from_millis(500)).as_secs()),
                 Pace::Slow(d) => (false, d.as_secs()),
             })
             .collect();

@@ -49,7 +49,8 @@ pub(crate) fn start(spec: &ChildSpec, watchdog: &Arc<Watchdog>) -> Result<(Runni
     let mut child = command.spawn().map_err(|error| explain_spawn(spec, &error))?;
     let group = Group::of(&child).ok_or("the program ended before it could be watched")?;
     watchdog.guard(group);
-    let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         group.kill();
         return Err("the program's pipes could not be opened".to_owned());
@@ -59,8 +60,14 @@ pub(crate) fn start(spec: &ChildSpec, watchdog: &Arc<Watchdog>) -> Result<(Runni
 
 fn explain_spawn(spec: &ChildSpec, error: &std::io::Error) -> String {
     let command = &spec.command;
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the system has forty kinds, and two of them we can explain"
+    )]
     match error.kind() {
-        std::io::ErrorKind::NotFound if spec.cwd.as_ref().is_some_and(|d| !std::path::Path::new(d).is_dir()) => {
+        std::io::ErrorKind::NotFound
+            if spec.cwd.as_ref().is_some_and(|d| !std::path::Path::new(d).is_dir()) =>
+        {
             format!("the working directory {:?} does not exist", spec.cwd.as_deref().unwrap_or_default())
         }
         std::io::ErrorKind::NotFound => {

@@ -19,7 +19,11 @@ pub(crate) struct Bounds {
 }
 
 /// Lists a server's tools: every page, the last of two tools with one name, what the filter admits.
-pub(crate) async fn tools(session: &Session, filter: &ToolFilter, bounds: &Bounds) -> Result<Offer, ConnectError> {
+pub(crate) async fn tools(
+    session: &Session,
+    filter: &ToolFilter,
+    bounds: &Bounds,
+) -> Result<Offer, ConnectError> {
     let mut offer = Offer { instances: session.welcome().instances.clone(), ..Offer::default() };
     if !session.welcome().has_tools {
         return Ok(offer);
@@ -76,7 +80,11 @@ impl Found {
     }
 }
 
-async fn one_page(session: &Session, cursor: Option<&str>, timeout: Duration) -> Result<String, ConnectError> {
+async fn one_page(
+    session: &Session,
+    cursor: Option<&str>,
+    timeout: Duration,
+) -> Result<String, ConnectError> {
     let write = |_: u64, out: &mut Vec<u8>| {
         out.push(b'{');
         if let Some(cursor) = cursor {
@@ -85,7 +93,7 @@ async fn one_page(session: &Session, cursor: Option<&str>, timeout: Duration) ->
         }
         out.push(b'}');
     };
-    let ask = Ask { method: "tools/list", params: &write, timeout, notes: None, cancel: None };
+    let ask = Ask { method: "tools/list", params: &write, timeout, aside: None };
     match session.request(ask).await.map_err(|e: CallError| ConnectError::from(e))? {
         Reply::Result(raw) => Ok(String::from_utf8_lossy(&raw).into_owned()),
         Reply::Error(error) => {
@@ -99,7 +107,8 @@ fn merge_instances(raw: &str, instances: &mut Vec<String>) {
     if !raw.contains(INSTANCES) {
         return;
     }
-    let meta: Option<serde_json::Value> = serde_json::from_str::<serde_json::Value>(raw).ok().map(|v| v["_meta"].clone());
+    let meta: Option<serde_json::Value> =
+        serde_json::from_str::<serde_json::Value>(raw).ok().map(|v| v["_meta"].clone());
     for instance in handshake::instances(meta.as_ref().and_then(|m| m.get(INSTANCES))) {
         if !instances.contains(&instance) {
             instances.push(instance);

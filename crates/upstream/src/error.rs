@@ -67,7 +67,9 @@ impl From<CallError> for ConnectError {
             CallError::NotSent { reason, .. } | CallError::Lost { reason, .. } => reason,
             CallError::TimedOut { limit, .. } => format!("no answer within {limit:?}"),
             CallError::Protocol { reason, .. } => format!("it broke the protocol: {reason}"),
-            other @ (CallError::Cancelled | CallError::TooLarge { .. } | CallError::Busy { .. }) => other.to_string(),
+            other @ (CallError::Cancelled | CallError::TooLarge { .. } | CallError::Busy { .. }) => {
+                other.to_string()
+            }
         })
     }
 }

@@ -17,11 +17,14 @@ use tokio::sync::{Mutex, Notify, broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// Expands a server's values, or says which are missing.
+pub type Resolve = Box<dyn Fn(&ServerSpec) -> Result<Endpoint, String> + Send + Sync>;
+
 /// Everything that sessions need of the world around them.
 pub struct Outside {
     pub outbound: Outbound,
     /// Expands a server's values at the moment a session starts.
-    pub resolve: Box<dyn Fn(&ServerSpec) -> Result<Endpoint, String> + Send + Sync>,
+    pub resolve: Resolve,
     pub limits: Limits,
     pub notices: broadcast::Sender<Notice>,
     pub watchdog: Arc<Watchdog>,
@@ -54,11 +57,21 @@ pub struct Identity {
 /// What the fleet tells: it emits, others file.
 #[derive(Debug)]
 pub enum Happening {
-    Turned { server: ServerName, status: Status },
-    Offered { server: ServerName, offer: Offer },
+    Turned {
+        server: ServerName,
+        status: Status,
+    },
+    Offered {
+        server: ServerName,
+        offer: Offer,
+    },
     /// Its tools leave the lists.
-    Withdrawn { server: ServerName },
-    Removed { server: ServerName },
+    Withdrawn {
+        server: ServerName,
+    },
+    Removed {
+        server: ServerName,
+    },
 }
 
 type Members = BTreeMap<ServerName, Arc<Member>>;
@@ -116,8 +129,11 @@ impl Fleet {
             };
             new.insert(name, member);
         }
-        let removed: Vec<Arc<Member>> =
-            old.iter().filter(|(name, _)| !new.contains_key(*name)).map(|(_, member)| member.clone()).collect();
+        let removed: Vec<Arc<Member>> = old
+            .iter()
+            .filter(|(name, _)| !new.contains_key(*name))
+            .map(|(_, member)| member.clone())
+            .collect();
         self.members.store(Arc::new(new));
         for member in removed {
             member.stop.cancel();
@@ -129,7 +145,8 @@ impl Fleet {
         let first = Status { state: State::Connecting, error: None };
         let (status, seen) = watch::channel(first);
         let slot: Arc<ArcSwapOption<Session>> = Arc::default();
-        let (stop, gone, wake) = (CancellationToken::new(), CancellationToken::new(), Arc::new(Notify::new()));
+        let (stop, gone, wake) =
+            (CancellationToken::new(), CancellationToken::new(), Arc::new(Notify::new()));
         let member = Arc::new(Member {
             spec: spec.clone(),
             slot: slot.clone(),

@@ -47,7 +47,11 @@ pub(crate) fn initialize(id: u64, identity: &Identity) -> Bytes {
 }
 
 /// The handshake over a link that carries replies by id.
-pub(crate) async fn over(link: Link, inbox: &Inbox, identity: &Identity) -> Result<(Link, Reply), ConnectError> {
+pub(crate) async fn over(
+    link: Link,
+    inbox: &Inbox,
+    identity: &Identity,
+) -> Result<(Link, Reply), ConnectError> {
     let mut ticket = inbox.pending.open(None)?;
     let body = initialize(ticket.id, identity);
     let reply = link.carry(&mut ticket, body).await?;
@@ -70,14 +74,15 @@ impl Welcome {
         };
         let raw: RawWelcome = serde_json::from_slice(raw)
             .map_err(|e| ConnectError::Failed(format!("its answer to initialize cannot be read: {e}")))?;
-        let revision = Revision::parse(&raw.protocol_version).filter(|r| r.has_handshake()).ok_or_else(|| {
-            ConnectError::Failed(format!(
-                "it speaks protocol revision {:?}; we asked for {} and know {}",
-                raw.protocol_version,
-                Revision::NEWEST_WITH_HANDSHAKE,
-                Revision::ALL.map(Revision::as_str).join(", ")
-            ))
-        })?;
+        let revision =
+            Revision::parse(&raw.protocol_version).filter(|r| r.has_handshake()).ok_or_else(|| {
+                ConnectError::Failed(format!(
+                    "it speaks protocol revision {:?}; we asked for {} and know {}",
+                    raw.protocol_version,
+                    Revision::NEWEST_WITH_HANDSHAKE,
+                    Revision::ALL.map(Revision::as_str).join(", ")
+                ))
+            })?;
         let instances = instances(raw.meta.get(INSTANCES));
         refuse_loop(&instances, identity)?;
         Ok(Self {

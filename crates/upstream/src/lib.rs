@@ -1,5 +1,6 @@
 //! Sessions to the servers behind: children, Streamable HTTP and HTTP+SSE, kept alive and spoken to.
 
+mod aside;
 mod backoff;
 pub mod child;
 pub mod discover;
@@ -14,6 +15,7 @@ mod pending;
 pub mod session;
 pub mod watchdog;
 
+pub use aside::Aside;
 pub use error::{CallError, ConnectError};
 pub use fleet::{Fleet, Happening, Identity, Limits, Outside};
 pub use inbox::Notice;

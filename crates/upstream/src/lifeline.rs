@@ -185,7 +185,9 @@ impl Lifeline {
                     self.happenings.send(self.offered(offer)).await.ok();
                 }
                 // What was listed last stays; a session that broke shows as such in the next turn.
-                Err(error) => tracing::warn!(server = %self.spec.name, %error, "its tools could not be listed again"),
+                Err(error) => {
+                    tracing::warn!(server = %self.spec.name, %error, "its tools could not be listed again");
+                }
             }
             tokio::select! {
                 () = self.stop.cancelled() => return End::Stopped,

@@ -1,11 +1,12 @@
 //! The requests in flight on one session, by our own ids.
 
+use crate::aside::Aside;
 use crate::error::CallError;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Notify, mpsc, oneshot};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 /// The answer of a server, as raw JSON.
@@ -26,7 +27,7 @@ pub enum Note {
 
 struct Waiting {
     reply: oneshot::Sender<Result<Reply, CallError>>,
-    notes: Option<mpsc::Sender<Note>>,
+    aside: Option<Arc<Aside>>,
     last_progress: Option<Instant>,
     is_written: bool,
 }
@@ -57,7 +58,11 @@ impl Drop for Ticket<'_> {
 
 impl Pending {
     pub(crate) fn new() -> Self {
-        Self { table: Mutex::new(Table::Open(HashMap::new())), next_id: AtomicU64::new(1), emptied: Notify::new() }
+        Self {
+            table: Mutex::new(Table::Open(HashMap::new())),
+            next_id: AtomicU64::new(1),
+            emptied: Notify::new(),
+        }
     }
 
     /// Every critical section is a few instructions; a panic in one leaves nothing half-done.
@@ -65,12 +70,12 @@ impl Pending {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn open(&self, notes: Option<mpsc::Sender<Note>>) -> Result<Ticket<'_>, CallError> {
+    pub(crate) fn open(&self, aside: Option<Arc<Aside>>) -> Result<Ticket<'_>, CallError> {
         let (reply, receiver) = oneshot::channel();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         match &mut *self.lock() {
             Table::Open(waiting) => {
-                waiting.insert(id, Waiting { reply, notes, last_progress: None, is_written: false });
+                waiting.insert(id, Waiting { reply, aside, last_progress: None, is_written: false });
             }
             Table::Closed(reason) => return Err(unsent(reason)),
         }
@@ -108,8 +113,8 @@ impl Pending {
         if matches!(note, Note::Progress(_)) {
             entry.last_progress = Some(Instant::now());
         }
-        match &entry.notes {
-            Some(notes) if notes.try_send(note).is_ok() => Noted::Passed,
+        match &entry.aside {
+            Some(aside) if aside.add(note) => Noted::Passed,
             Some(_) => Noted::Dropped,
             None => Noted::NotWanted,
         }
@@ -173,8 +178,15 @@ pub(crate) enum Noted {
 
 fn unsent(reason: &CallError) -> CallError {
     match reason {
-        CallError::Lost { server, reason } => CallError::NotSent { server: server.clone(), reason: reason.clone() },
-        other => other.clone(),
+        CallError::Lost { server, reason } => {
+            CallError::NotSent { server: server.clone(), reason: reason.clone() }
+        }
+        CallError::NotSent { .. }
+        | CallError::TimedOut { .. }
+        | CallError::Cancelled
+        | CallError::TooLarge { .. }
+        | CallError::Busy { .. }
+        | CallError::Protocol { .. } => reason.clone(),
     }
 }
 

@@ -1,28 +1,29 @@
 //! One live connection to a server: the cheap handle that calls go through.
 
+use crate::aside::Aside;
 use crate::error::{CallError, ConnectError};
 use crate::fleet::Outside;
 use crate::handshake::{self, Welcome};
 use crate::inbox::Inbox;
+use crate::link::Link;
 use crate::link::http::{HttpLink, OpenError};
 use crate::link::remote::Remote;
 use crate::link::sse::SseLink;
 use crate::link::stdio::StdioLink;
-use crate::link::Link;
-use crate::pending::{Note, Reply, Ticket};
+use crate::pending::{Reply, Ticket};
 use bytes::Bytes;
 use portolan_model::{Endpoint, RemoteKind, ServerName};
 use portolan_telemetry::counters;
 use portolan_wire::answer;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Progress extends a call's deadline, but a server cannot keep a caller for ever.
-const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
+const LONGEST_CALL: Duration = Duration::from_hours(1);
 
 /// What a session stands on: the outside world, and the tokens and tasks that end with it.
 #[derive(Clone)]
@@ -67,15 +68,18 @@ pub struct Ask<'a> {
     /// Writes the params; the number is our own progress token for this request.
     pub params: &'a (dyn Fn(u64, &mut Vec<u8>) + Sync),
     pub timeout: Duration,
-    pub notes: Option<mpsc::Sender<Note>>,
-    /// Fires when the client wants the call ended.
-    pub cancel: Option<&'a CancellationToken>,
+    /// Takes the server's notes and brings the client's wish to end it; `None` where there is no client.
+    pub aside: Option<&'a Arc<Aside>>,
 }
 
 impl Session {
     /// Opens a session: transport, handshake, and for Streamable HTTP the server's own stream. If this fails or is
     /// dropped, the owner of the ground ends what was begun.
-    pub(crate) async fn open(server: &ServerName, endpoint: &Endpoint, ground: Ground) -> Result<Self, ConnectError> {
+    pub(crate) async fn open(
+        server: &ServerName,
+        endpoint: &Endpoint,
+        ground: Ground,
+    ) -> Result<Self, ConnectError> {
         let outside = ground.outside.clone();
         let inbox = Arc::new(Inbox::new(server.clone(), outside.notices.clone(), outside.limits.json_depth));
         let (mut link, reply) = open_link(endpoint, &inbox, &ground).await?;
@@ -127,7 +131,7 @@ impl Session {
         let Ok(_slot) = inner.slots.try_acquire() else {
             return Err(CallError::Busy { server: self.server().clone(), limit });
         };
-        let mut ticket = inner.inbox.pending.open(ask.notes.clone())?;
+        let mut ticket = inner.inbox.pending.open(ask.aside.cloned())?;
         let id = ticket.id;
         let mut body = answer::request_head(id, ask.method);
         (ask.params)(id, &mut body);
@@ -143,8 +147,8 @@ impl Session {
     ) -> Result<Reply, CallError> {
         let (inner, id, begun) = (&*self.0, ticket.id, Instant::now());
         let cancelled = async {
-            match ask.cancel {
-                Some(token) => token.cancelled().await,
+            match ask.aside {
+                Some(aside) => aside.cancelled().await,
                 None => std::future::pending().await,
             }
         };
@@ -196,7 +200,7 @@ impl Session {
             out.extend_from_slice(format!(r#"{{"level":"{}"}}"#, level.as_str()).as_bytes());
         };
         let timeout = self.0.ground.outside.limits.call_timeout;
-        let ask = Ask { method: "logging/setLevel", params: &write, timeout, notes: None, cancel: None };
+        let ask = Ask { method: "logging/setLevel", params: &write, timeout, aside: None };
         if let Err(error) = self.request(ask).await {
             tracing::debug!(server = %self.server(), %error, "the log level was not taken");
         }
@@ -219,7 +223,11 @@ impl Session {
     }
 }
 
-async fn open_link(endpoint: &Endpoint, inbox: &Arc<Inbox>, ground: &Ground) -> Result<(Link, Reply), ConnectError> {
+async fn open_link(
+    endpoint: &Endpoint,
+    inbox: &Arc<Inbox>,
+    ground: &Ground,
+) -> Result<(Link, Reply), ConnectError> {
     let identity = &ground.outside.identity;
     match endpoint {
         Endpoint::Child(spec) => {
@@ -236,9 +244,9 @@ async fn open_link(endpoint: &Endpoint, inbox: &Arc<Inbox>, ground: &Ground) -> 
             match HttpLink::open(remote.clone(), inbox.clone(), ground, initialize).await {
                 Ok((link, reply)) => Ok((Link::Http(link), reply)),
                 Err(OpenError::Connect(error)) => Err(error),
-                Err(OpenError::AnotherTransport(status)) if *kind == RemoteKind::Http => {
-                    Err(ConnectError::Failed(format!("it answered {status} to initialize: is the url right?")))
-                }
+                Err(OpenError::AnotherTransport(status)) if *kind == RemoteKind::Http => Err(
+                    ConnectError::Failed(format!("it answered {status} to initialize: is the url right?")),
+                ),
                 Err(OpenError::AnotherTransport(_)) => {
                     let link = SseLink::open(&remote, inbox.clone(), ground).await?;
                     handshake::over(Link::Sse(link), inbox, identity).await

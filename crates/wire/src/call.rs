@@ -82,7 +82,9 @@ mod tests {
     #[test]
     fn name_and_token_are_spliced_and_arguments_keep_their_bytes() {
         assert_eq!(
-            spliced(r#"{"name":"s.tool","arguments":{"a": 1.0,"b":"\u0041"},"_meta":{"progressToken":"x","k":[ ]},"new":1}"#),
+            spliced(
+                r#"{"name":"s.tool","arguments":{"a": 1.0,"b":"\u0041"},"_meta":{"progressToken":"x","k":[ ]},"new":1}"#
+            ),
             r#"{"name":"tool","arguments":{"a": 1.0,"b":"\u0041"},"_meta":{"progressToken":42,"k":[ ]},"new":1}"#
         );
         assert_eq!(spliced(r#"{"name":"s.tool"}"#), r#"{"name":"tool"}"#);

@@ -24,8 +24,11 @@ struct RawPage<'a> {
 /// Reads a page; a tool that would break clients is left out with its reason, the rest stay.
 pub fn page(result: &str) -> Result<Page, serde_json::Error> {
     let raw: RawPage<'_> = serde_json::from_str(result)?;
-    let mut page =
-        Page { tools: Vec::with_capacity(raw.tools.len()), left_out: Vec::new(), next_cursor: raw.next_cursor };
+    let mut page = Page {
+        tools: Vec::with_capacity(raw.tools.len()),
+        left_out: Vec::new(),
+        next_cursor: raw.next_cursor,
+    };
     for definition in raw.tools {
         match check(definition.get()) {
             Ok(tool) => page.tools.push(tool),
@@ -48,13 +51,17 @@ fn check(definition: &str) -> Result<Tool, LeftOut> {
     let definition = match members.get("inputSchema") {
         None => return Err(left_out(&name, "it has no inputSchema")),
         Some(schema) => {
-            let inner = Members::parse(schema).map_err(|_| left_out(&name, "its inputSchema is no object"))?;
+            let inner =
+                Members::parse(schema).map_err(|_| left_out(&name, "its inputSchema is no object"))?;
             match inner.get("type") {
                 Some("\"object\"") => definition.to_owned(),
                 // Many servers write `{}` for "no arguments"; clients refuse the whole list for it.
                 None => with_object_type(&members, &inner),
                 Some(other) => {
-                    return Err(left_out(&name, &format!("its inputSchema has the type {other}, not \"object\"")));
+                    return Err(left_out(
+                        &name,
+                        &format!("its inputSchema has the type {other}, not \"object\""),
+                    ));
                 }
             }
         }

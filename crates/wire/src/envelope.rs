@@ -76,7 +76,8 @@ pub fn parse_one(text: &str) -> Result<Message<'_>, Malformed> {
         }
         other => other?,
     };
-    let (mut id, mut method, mut params, mut result, mut error, mut version) = (None, None, None, None, None, None);
+    let (mut id, mut method, mut params, mut result, mut error, mut version) =
+        (None, None, None, None, None, None);
     for (key, value) in members.iter() {
         match key {
             "id" => id = Some(value),
@@ -106,7 +107,9 @@ pub fn parse_one(text: &str) -> Result<Message<'_>, Malformed> {
         (None, Some(result), None | Some("null")) => {
             Ok(Message::Reply { id: id.unwrap_or("null"), outcome: Outcome::Result(result) })
         }
-        (None, None, Some(error)) => Ok(Message::Reply { id: id.unwrap_or("null"), outcome: Outcome::Error(error) }),
+        (None, None, Some(error)) => {
+            Ok(Message::Reply { id: id.unwrap_or("null"), outcome: Outcome::Error(error) })
+        }
         (None, Some(_), Some(_)) => Err(Malformed::NotJsonRpc("`result` and `error` both given")),
         (None, None, None) => Err(Malformed::NotJsonRpc("neither `method` nor `result` nor `error` given")),
         (Some(_), _, _) => Err(Malformed::NotJsonRpc("`method` beside `result` or `error`")),
@@ -135,14 +138,15 @@ pub fn id_in_head(head: &[u8]) -> Option<u64> {
     loop {
         let (key, after) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
         let value = after.trim_start().strip_prefix(':')?.trim_start();
-        let end = value.find([',', '}', '{', '['])?;
-        if !value[end..].starts_with([',', '}']) {
-            return None;
-        }
+        // A string ends at its quote, whatever it holds; one with escapes is no id of ours and ends the search.
+        let end = match value.strip_prefix('"') {
+            Some(text) => text.find(['"', '\\']).filter(|at| text.as_bytes()[*at] == b'"')? + 2,
+            None => value.find([',', '}', '{', '['])?,
+        };
         if key == "id" {
             return own_id(value[..end].trim());
         }
-        rest = &value[end + 1..];
+        rest = value[end..].trim_start().strip_prefix(',')?;
     }
 }
 
@@ -194,7 +198,10 @@ mod tests {
         refused(r#"{"jsonrpc":"2.0","id":1,"method":"x","params":3}"#, -32600);
         refused(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, -32600);
         refused(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, -32600);
-        refused(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{}}}}}"#, "[".repeat(200_000)), -32600);
+        refused(
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{}}}}}"#, "[".repeat(200_000)),
+            -32600,
+        );
     }
 
     #[test]
@@ -216,6 +223,8 @@ mod tests {
     fn f14_the_id_of_an_oversized_message_is_found_at_either_end_but_never_inside_its_payload() {
         assert_eq!(id_in_head(br#"{"jsonrpc":"2.0","id":12,"result":{"content":["#), Some(12));
         assert_eq!(id_in_head(br#"{"result":{"id":12,"#), None);
+        assert_eq!(id_in_head(br#"{"id":"1,2","result":{"#), None);
+        assert_eq!(id_in_head(br#"{"id":"12","result":{"#), Some(12));
         assert_eq!(id_in_tail(br#"xxx"}]},"jsonrpc":"2.0","id":12}"#), Some(12));
         assert_eq!(id_in_tail(br#"xxx"}]},"id":12,"jsonrpc":"2.0"}"#), Some(12));
         assert_eq!(id_in_tail(br#""result":{"id":12}}"#), None);

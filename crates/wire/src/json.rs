@@ -46,7 +46,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                         return Err(M::Error::custom(format_args!("duplicate key {key:?}")));
                     }
                     if members.len() == MAX_MEMBERS {
-                        return Err(M::Error::custom(format_args!("more than {MAX_MEMBERS} keys in one object")));
+                        return Err(M::Error::custom(format_args!(
+                            "more than {MAX_MEMBERS} keys in one object"
+                        )));
                     }
                     let value: &'de RawValue = map.next_value()?;
                     members.push((key, value.get()));
@@ -161,7 +163,10 @@ mod tests {
     #[test]
     fn members_keep_their_order_and_their_bytes() {
         let members = Members::parse(r#"{"b": 1.0, "a":[ 1 ,2],"c":"\u0041"}"#).unwrap();
-        assert_eq!(members.iter().collect::<Vec<_>>(), [("b", "1.0"), ("a", "[ 1 ,2]"), ("c", r#""\u0041""#)]);
+        assert_eq!(
+            members.iter().collect::<Vec<_>>(),
+            [("b", "1.0"), ("a", "[ 1 ,2]"), ("c", r#""\u0041""#)]
+        );
     }
 
     #[test]

@@ -67,8 +67,14 @@ mod tests {
     fn a_tool_keeps_every_field_that_its_reader_can_take() {
         let definition = r#"{"name":"t","x":{"y":1},"outputSchema":{"type":"array"},"execution":{"taskSupport":"optional"}}"#;
         assert_eq!(tool(definition, V2025_06_18), r#"{"name":"s.t","x":{"y":1}}"#);
-        assert_eq!(tool(definition, V2025_11_25), r#"{"name":"s.t","x":{"y":1},"execution":{"taskSupport":"optional"}}"#);
-        assert_eq!(tool(definition, V2026_07_28), r#"{"name":"s.t","x":{"y":1},"outputSchema":{"type":"array"}}"#);
+        assert_eq!(
+            tool(definition, V2025_11_25),
+            r#"{"name":"s.t","x":{"y":1},"execution":{"taskSupport":"optional"}}"#
+        );
+        assert_eq!(
+            tool(definition, V2026_07_28),
+            r#"{"name":"s.t","x":{"y":1},"outputSchema":{"type":"array"}}"#
+        );
     }
 
     #[test]

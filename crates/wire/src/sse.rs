@@ -50,7 +50,7 @@ impl Events {
                 return if held > self.limit { Err(TooLarge { limit: self.limit }) } else { Ok(None) };
             };
             if !line.is_empty() {
-                self.take(line)?;
+                self.take(&line)?;
             } else if let Some(event) = self.finish() {
                 return Ok(Some(event));
             }
@@ -58,10 +58,11 @@ impl Events {
     }
 
     fn next_line(&mut self) -> Option<Bytes> {
-        let at = self.scanned + memchr::memchr2(b'\n', b'\r', &self.buffer[self.scanned..]).or_else(|| {
-            self.scanned = self.buffer.len();
-            None
-        })?;
+        let at = self.scanned
+            + memchr::memchr2(b'\n', b'\r', &self.buffer[self.scanned..]).or_else(|| {
+                self.scanned = self.buffer.len();
+                None
+            })?;
         // A return at the very end may be half of CRLF: wait for what follows.
         let end = match (self.buffer[at], self.buffer.get(at + 1)) {
             (b'\r', None) => {
@@ -77,8 +78,8 @@ impl Events {
         Some(line.freeze())
     }
 
-    fn take(&mut self, line: Bytes) -> Result<(), TooLarge> {
-        let colon = memchr::memchr(b':', &line).unwrap_or(line.len());
+    fn take(&mut self, line: &Bytes) -> Result<(), TooLarge> {
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let mut value = line.slice((colon + 1).min(line.len())..);
         if value.first() == Some(&b' ') {
             value = value.slice(1..);
@@ -130,13 +131,14 @@ impl Data {
     }
 }
 
-/// One `message` event. JSON from elsewhere may be pretty-printed: each of its lines becomes a data line.
+/// One `message` event. JSON from elsewhere may be pretty-printed: each of its lines becomes a data line, whichever way
+/// it is ended, for a reader takes a lone return for the end of a line too.
 pub fn message(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() + 32);
     out.extend_from_slice(b"event: message\n");
-    for line in json.split(|b| *b == b'\n') {
+    for line in json.split(|b| *b == b'\n' || *b == b'\r') {
         out.extend_from_slice(b"data: ");
-        out.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+        out.extend_from_slice(line);
         out.push(b'\n');
     }
     out.push(b'\n');
@@ -170,7 +172,11 @@ mod tests {
             let got = read(&[&text[..cut], &text[cut..], b"\n"]);
             let shape: Vec<(&str, &[u8], Option<&str>)> =
                 got.iter().map(|e| (e.name.as_str(), &e.data[..], e.id.as_deref())).collect();
-            assert_eq!(shape, [("endpoint", &b"/x"[..], None), ("", b"a\nb", Some("7")), ("", b"c", None)], "cut at {cut}");
+            assert_eq!(
+                shape,
+                [("endpoint", &b"/x"[..], None), ("", b"a\nb", Some("7")), ("", b"c", None)],
+                "cut at {cut}"
+            );
         }
     }
 
@@ -182,6 +188,12 @@ mod tests {
         let mut events = Events::new(10);
         events.feed(b"data: 012345\ndata: 678901\n");
         assert_eq!(events.next_event(), Err(TooLarge { limit: 10 }));
+    }
+
+    #[test]
+    fn a_lone_return_between_tokens_loses_nothing() {
+        let got = read(&[&message(b"{\"a\":1,\r\"b\":2}")]);
+        assert_eq!(&got[0].data[..], b"{\"a\":1,\n\"b\":2}");
     }
 
     proptest! {

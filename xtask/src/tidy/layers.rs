@@ -15,7 +15,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("telemetry", &[]),
     ("outbound", &["model", "telemetry"]),
     ("config", &["model", "telemetry", "outbound"]),
-    ("catalog", &["model", "telemetry", "config"]),
+    // Lists are rendered where they are kept, so that one is rendered once: the catalog writes tools with wire.
+    ("catalog", &["model", "wire", "telemetry", "config"]),
     ("upstream", &["model", "wire", "outbound", "telemetry"]),
     ("router", &["model", "wire", "catalog", "upstream", "telemetry"]),
     ("front", &["model", "wire", "router", "catalog", "telemetry"]),

@@ -25,7 +25,10 @@ impl Guard {
             all.push(if listen.is_ipv6() { format!("[{}]", listen.ip()) } else { listen.ip().to_string() });
         }
         all.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
-        Self { hosts: all, origins: origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect() }
+        Self {
+            hosts: all,
+            origins: origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect(),
+        }
     }
 
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -43,12 +46,11 @@ impl Guard {
     }
 
     fn is_own(&self, host: &str) -> bool {
-        let host = host.to_ascii_lowercase();
         let name = match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.is_empty() => name,
-            _ => &host,
+            _ => host,
         };
-        self.hosts.iter().any(|own| own == name || *own == host)
+        self.hosts.iter().any(|own| own.eq_ignore_ascii_case(name) || own.eq_ignore_ascii_case(host))
     }
 
     fn is_friendly(&self, origin: &str) -> bool {
@@ -67,7 +69,11 @@ mod tests {
 
     #[track_caller]
     fn check(headers: &[(&str, &str)], expected: Result<(), Refusal>) {
-        let guard = Guard::new("127.0.0.1:7777".parse().unwrap(), &["Gate.example".into()], &["https://app.example/".into()]);
+        let guard = Guard::new(
+            "127.0.0.1:7777".parse().unwrap(),
+            &["Gate.example".into()],
+            &["https://app.example/".into()],
+        );
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap());
@@ -77,10 +83,19 @@ mod tests {
 
     #[test]
     fn t04_only_our_own_names_and_friendly_origins_pass() {
-        for host in ["localhost", "localhost:7777", "127.0.0.1:1", "[::1]:7777", "LOCALHOST", "gate.example:443"] {
+        for host in
+            ["localhost", "localhost:7777", "127.0.0.1:1", "[::1]:7777", "LOCALHOST", "gate.example:443"]
+        {
             check(&[("host", host)], Ok(()));
         }
-        for host in ["evil.example", "evil.example:7777", "127.0.0.1.evil.example", "localhost.evil:80", "", "192.168.0.1"] {
+        for host in [
+            "evil.example",
+            "evil.example:7777",
+            "127.0.0.1.evil.example",
+            "localhost.evil:80",
+            "",
+            "192.168.0.1",
+        ] {
             check(&[("host", host)], Err(Refusal::Host));
         }
         check(&[], Err(Refusal::Host));
@@ -89,7 +104,9 @@ mod tests {
         for origin in ["http://localhost:3000", "http://127.0.0.1:7777", "https://app.example"] {
             check(&[own, ("origin", origin)], Ok(()));
         }
-        for origin in ["http://evil.example", "null", "", "http://localhost.evil.example", "file://", "ftp://localhost"] {
+        for origin in
+            ["http://evil.example", "null", "", "http://localhost.evil.example", "file://", "ftp://localhost"]
+        {
             check(&[own, ("origin", origin)], Err(Refusal::Origin));
         }
         check(&[own, ("origin", "http://localhost"), ("origin", "http://localhost")], Err(Refusal::Origin));

@@ -38,11 +38,14 @@ fn open(front: &Arc<Front>, view: View, path: &str) -> Response {
         return reply::status(StatusCode::INTERNAL_SERVER_ERROR, "the stream could not be opened");
     };
     let Ok((id, _)) = front.sessions.open(client) else {
-        return reply::status(StatusCode::SERVICE_UNAVAILABLE, "there are as many sessions as the limit allows");
+        return reply::status(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "there are as many sessions as the limit allows",
+        );
     };
     let mut listening = Listening::new(messages);
     listening.ready.push_back(format!("event: endpoint\ndata: {path}?sessionId={id}\n\n").into());
-    listening._guard = Some(Box::new(Ending { front: front.clone(), id }));
+    listening.keep(Ending { front: front.clone(), id });
     reply::stream(Body::new(listening))
 }
 

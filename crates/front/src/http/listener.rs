@@ -14,11 +14,11 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
 /// A client that takes longer over its headers, or is idle for longer between two requests, is let go.
-const HEADERS: Duration = Duration::from_secs(60);
+const HEADERS: Duration = Duration::from_mins(1);
 /// Out of descriptors, accepting again at once would only spin.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often sessions are looked over for idle ones.
-const SWEEP: Duration = Duration::from_secs(60);
+const SWEEP: Duration = Duration::from_mins(1);
 
 /// Serves until the front is stopped; connections are tasks of the front.
 pub async fn serve(front: Arc<Front>, listener: TcpListener, guard: Guard) {

@@ -14,11 +14,10 @@ use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method as Verb, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use portolan_catalog::View;
+use portolan_router::Aside;
 use portolan_wire::{Incoming, Message, Revision, envelope, sse};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 const SESSION: &str = "mcp-session-id";
@@ -26,8 +25,6 @@ const PROTOCOL: &str = "mcp-protocol-version";
 const INVALID_REQUEST: i32 = -32600;
 /// A client that takes longer over its body is let go.
 const BODY: Duration = Duration::from_secs(30);
-/// Notifications waiting between a call and its event stream.
-const NOTES: usize = 64;
 /// What a batch may hold at most.
 const MOST_IN_BATCH: usize = 100;
 
@@ -55,7 +52,8 @@ async fn serve(front: Arc<Front>, view: View, request: http::Request<Body>) -> R
         Verb::GET => listen(&front, &view, &head.headers),
         Verb::DELETE => leave(&front, &view, &head.headers),
         _ => {
-            let mut response = reply::status(StatusCode::METHOD_NOT_ALLOWED, "MCP takes POST, GET and DELETE");
+            let mut response =
+                reply::status(StatusCode::METHOD_NOT_ALLOWED, "MCP takes POST, GET and DELETE");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
             Err(response)
         }
@@ -160,10 +158,12 @@ fn initialize(front: &Front, request: &Request, view: View) -> Response {
 /// the protocol makes the client start a new one.
 fn session(front: &Front, view: &View, headers: &HeaderMap) -> Result<Arc<Held>, Refused> {
     let Some(id) = headers.get(SESSION) else {
-        let text = "no session: send initialize first, then the Mcp-Session-Id of its answer with every request";
+        let text =
+            "no session: send initialize first, then the Mcp-Session-Id of its answer with every request";
         return Err(reply::refused(StatusCode::BAD_REQUEST, -32000, text));
     };
-    let held = id.to_str().ok().and_then(|id| front.sessions.get(id)).filter(|held| held.client.view == *view);
+    let held =
+        id.to_str().ok().and_then(|id| front.sessions.get(id)).filter(|held| held.client.view == *view);
     let held = held.ok_or_else(|| reply::refused(StatusCode::NOT_FOUND, -32001, "session not found"))?;
     if let Some(asked) = headers.get(PROTOCOL) {
         let known = asked.to_str().ok().and_then(Revision::parse).filter(|r| r.has_handshake());
@@ -177,39 +177,37 @@ fn session(front: &Front, view: &View, headers: &HeaderMap) -> Result<Arc<Held>,
 
 /// Answers one request: as JSON if the answer is there before anything else, else as a stream.
 async fn answer(front: Arc<Front>, held: Arc<Held>, request: Request) -> Response {
-    let (sender, mut notes) = mpsc::channel(NOTES);
-    let mut answering = Box::pin(async move { front.answer(&held.client, &request, sender).await });
-    let mut first = None;
+    let aside: Arc<Aside> = Arc::default();
+    let mut answering = {
+        let (held, request, aside) = (held.clone(), request.clone(), aside.clone());
+        Box::pin(async move { front.answer(&held.client, &request, &aside).await })
+    };
     let done = tokio::select! {
         biased;
-        note = notes.recv() => { first = note; None }
-        pieces = &mut answering => Some(pieces),
+        answer = &mut answering => Some(answer),
+        () = aside.noted() => None,
         () = sleep(KEEP_ALIVE) => None,
     };
-    let mut ready: VecDeque<Bytes> = first.iter().map(|note| sse::message(note).into()).collect();
-    while let Ok(note) = notes.try_recv() {
-        ready.push_back(sse::message(&note).into());
-    }
-    let quiet = Box::pin(sleep(KEEP_ALIVE));
     match done {
-        Some(Some(pieces)) if ready.is_empty() => reply::json(pieces),
-        Some(pieces) => {
-            // Cancelled requests get no answer: an empty stream.
-            ready.extend(pieces.map(|pieces| Bytes::from(sse::message(&pieces.whole()))));
-            reply::stream(Body::new(Telling { notes, answering: None, ready, quiet }))
-        }
-        None => {
-            if ready.is_empty() {
-                ready.push_back(Bytes::from_static(sse::KEEP_ALIVE));
+        Some(Some(answer)) if !aside.has_notes() => reply::json(answer),
+        done => {
+            let mut telling = Telling::new(held, request, aside);
+            match done {
+                Some(answer) => telling.finish(answer),
+                None => telling.go_on(answering),
             }
-            let answering = Box::pin(async move { answering.await.map(Pieces::whole) });
-            reply::stream(Body::new(Telling { notes, answering: Some(answering), ready, quiet }))
+            reply::stream(Body::new(telling))
         }
     }
 }
 
 /// A batch, where 2025-03-26 was negotiated: every request answered, side by side, in one array.
-async fn batch(front: &Arc<Front>, held: &Arc<Held>, line: &Bytes, entries: &[&str]) -> Result<Response, Refused> {
+async fn batch(
+    front: &Arc<Front>,
+    held: &Arc<Held>,
+    line: &Bytes,
+    entries: &[&str],
+) -> Result<Response, Refused> {
     if !held.client.terms().revision.has_batches() {
         let text = format!("batches are part of {} only", Revision::V2025_03_26);
         return Err(reply::refused(StatusCode::BAD_REQUEST, INVALID_REQUEST, &text));

@@ -23,7 +23,8 @@ pub(crate) fn run(args: &AggregateArgs) -> Result<ExitCode, Failure> {
         let gateway = wire_up::gateway(settings, env, Some(&path))?;
         let mut signals = Signals::new().context("signals cannot be heard")?;
         gateway.fleet.apply(servers.specs).await;
-        let talk = portolan_front::stdio::serve(gateway.front.clone(), tokio::io::stdin(), tokio::io::stdout());
+        let talk =
+            portolan_front::stdio::serve(gateway.front.clone(), tokio::io::stdin(), tokio::io::stdout());
         let mut talk = std::pin::pin!(talk);
         tokio::select! {
             () = &mut talk => shutdown::end(&gateway, &mut signals, async {}).await,

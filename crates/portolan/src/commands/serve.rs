@@ -43,9 +43,9 @@ fn refuse_the_open_network(listen: SocketAddr) -> Result<(), Failure> {
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    let listener = TcpListener::bind(address)
-        .await
-        .with_context(|| format!("{address} cannot be listened on: is another program there? See --listen"))?;
+    let listener = TcpListener::bind(address).await.with_context(|| {
+        format!("{address} cannot be listened on: is another program there? See --listen")
+    })?;
     Ok(listener)
 }
 
@@ -91,9 +91,13 @@ async fn follow(gateway: &Gateway, config: Option<&Path>, changes: Option<Change
                 tracing::info!("{} was read again and applied", path.display());
             }
             Err(Failure::Failed(error) | Failure::Wrong(error)) => {
-                tracing::error!("{} has changed but is wrong; what was running goes on: {error:#}", path.display());
+                tracing::error!(
+                    "{} has changed but is wrong; what was running goes on: {error:#}",
+                    path.display()
+                );
             }
         }
     }
-    std::future::pending().await
+    // The watch has ended; what is served goes on.
+    std::future::pending::<()>().await;
 }

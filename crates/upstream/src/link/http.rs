@@ -59,10 +59,15 @@ impl HttpLink {
         if !status.is_success() {
             let reply = link.read(response, 0).await;
             return Err(match (status, reply) {
-                (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) => OpenError::Connect(remote::refusal(status)),
-                (_, Ok(Reply::Error(error))) if !is_older_transport(status) => OpenError::Connect(
-                    ConnectError::Failed(format!("it refused initialize: {}", String::from_utf8_lossy(&error))),
-                ),
+                (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) => {
+                    OpenError::Connect(remote::refusal(status))
+                }
+                (_, Ok(Reply::Error(error))) if !is_older_transport(status) => {
+                    OpenError::Connect(ConnectError::Failed(format!(
+                        "it refused initialize: {}",
+                        String::from_utf8_lossy(&error)
+                    )))
+                }
                 (StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED, _) => {
                     OpenError::AnotherTransport(status)
                 }
@@ -124,9 +129,9 @@ impl HttpLink {
                     .map_err(|e| remote::call_error(&e, &self.inbox))?;
                 match self.inbox.take(&body, Some(id)) {
                     Taken::Reply(reply) => Ok(reply),
-                    Taken::Done | Taken::Answer(_) => {
-                        Err(self.inbox.broken(&format_args!("its answer ({status}) holds no reply to the request")))
-                    }
+                    Taken::Done | Taken::Answer(_) => Err(self
+                        .inbox
+                        .broken(&format_args!("its answer ({status}) holds no reply to the request"))),
                 }
             }
             Kind::Stream if status.is_success() => self.read_stream(response.into_body(), id).await,
@@ -233,7 +238,9 @@ impl HttpLink {
                     self.forgotten();
                     return;
                 }
-                Ok(response) if !response.status().is_success() || remote::kind(&response) != Kind::Stream => {
+                Ok(response)
+                    if !response.status().is_success() || remote::kind(&response) != Kind::Stream =>
+                {
                     // The server offers no such stream, which it may.
                     self.drain(response.into_body());
                     return;

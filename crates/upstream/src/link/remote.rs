@@ -30,9 +30,13 @@ impl Remote {
         configured: &BTreeMap<String, Secret>,
     ) -> Result<Self, ConnectError> {
         let bad = |what: String| ConnectError::Failed(what);
-        let parsed = url::Url::parse(url.reveal()).map_err(|e| bad(format!("its url cannot be read: {e}")))?;
+        let parsed =
+            url::Url::parse(url.reveal()).map_err(|e| bad(format!("its url cannot be read: {e}")))?;
         if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(bad(format!("its url has the scheme {}: only http and https are spoken", parsed.scheme())));
+            return Err(bad(format!(
+                "its url has the scheme {}: only http and https are spoken",
+                parsed.scheme()
+            )));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(bad("its url holds credentials: put them into `headers`".to_owned()));
@@ -40,9 +44,12 @@ impl Remote {
         let uri: Uri = parsed.as_str().parse().map_err(|e| bad(format!("its url cannot be used: {e}")))?;
         let mut headers = HeaderMap::new();
         for (name, value) in configured {
-            let name: HeaderName = name.parse().map_err(|_| bad(format!("header name {name:?} is not usable")))?;
-            let mut value: HeaderValue =
-                value.reveal().parse().map_err(|_| bad(format!("the value of header {name} is not usable")))?;
+            let name: HeaderName =
+                name.parse().map_err(|_| bad(format!("header name {name:?} is not usable")))?;
+            let mut value: HeaderValue = value
+                .reveal()
+                .parse()
+                .map_err(|_| bad(format!("the value of header {name} is not usable")))?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
@@ -53,7 +60,8 @@ impl Remote {
     /// along may be credentials.
     pub(crate) fn at(&self, reference: &str) -> Result<Self, ConnectError> {
         let refuse = |why: String| ConnectError::Failed(format!("the endpoint that it named {why}"));
-        let base = url::Url::parse(&self.uri.to_string()).map_err(|e| refuse(format!("cannot be read: {e}")))?;
+        let base =
+            url::Url::parse(&self.uri.to_string()).map_err(|e| refuse(format!("cannot be read: {e}")))?;
         let url = base.join(reference.trim()).map_err(|e| refuse(format!("cannot be read: {e}")))?;
         if url.origin() != base.origin() {
             return Err(refuse("is at another origin".to_owned()));
@@ -117,11 +125,13 @@ pub(crate) fn kind(response: &Response<Incoming>) -> Kind {
 /// A failed way out, as the caller of this server sees it.
 pub(crate) fn call_error(error: &OutboundError, inbox: &Inbox) -> CallError {
     match error {
-        OutboundError::TooLarge { limit } => CallError::TooLarge { server: inbox.server.clone(), limit: *limit },
-        OutboundError::Lost { reason } => inbox.lost(reason.clone()),
-        OutboundError::NotSent { .. } | OutboundError::Refused { .. } | OutboundError::Misconfigured { .. } => {
-            inbox.unsent(error.to_string())
+        OutboundError::TooLarge { limit } => {
+            CallError::TooLarge { server: inbox.server.clone(), limit: *limit }
         }
+        OutboundError::Lost { reason } => inbox.lost(reason.clone()),
+        OutboundError::NotSent { .. }
+        | OutboundError::Refused { .. }
+        | OutboundError::Misconfigured { .. } => inbox.unsent(error.to_string()),
     }
 }
 
@@ -131,9 +141,9 @@ pub(crate) fn refusal(status: StatusCode) -> ConnectError {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             ConnectError::Unauthorized { status: status.as_u16(), detail: String::new() }
         }
-        status if status.is_redirection() => {
-            ConnectError::Failed(format!("it redirects elsewhere ({status}): give the final address as its url"))
-        }
+        status if status.is_redirection() => ConnectError::Failed(format!(
+            "it redirects elsewhere ({status}): give the final address as its url"
+        )),
         status => ConnectError::Failed(format!("it answered {status}")),
     }
 }

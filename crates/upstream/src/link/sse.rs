@@ -20,7 +20,11 @@ pub(crate) struct SseLink {
 
 impl SseLink {
     /// Opens the stream and waits for the server to name the address that takes requests.
-    pub(crate) async fn open(remote: &Remote, inbox: Arc<Inbox>, ground: &Ground) -> Result<Self, ConnectError> {
+    pub(crate) async fn open(
+        remote: &Remote,
+        inbox: Arc<Inbox>,
+        ground: &Ground,
+    ) -> Result<Self, ConnectError> {
         let response = remote.get_stream().await.map_err(|e| ConnectError::Failed(e.to_string()))?;
         if !response.status().is_success() {
             return Err(remote::refusal(response.status()));
@@ -28,8 +32,10 @@ impl SseLink {
         if remote::kind(&response) != Kind::Stream {
             return Err(ConnectError::Failed("its answer is no event stream: is the url right?".to_owned()));
         }
-        let mut stream =
-            Stream { body: response.into_body(), events: Events::new(ground.outside.limits.upstream_message_bytes) };
+        let mut stream = Stream {
+            body: response.into_body(),
+            events: Events::new(ground.outside.limits.upstream_message_bytes),
+        };
         let endpoint = loop {
             let event = stream.next().await.map_err(ConnectError::Failed)?;
             if event.name == "endpoint" {
@@ -52,7 +58,9 @@ impl SseLink {
                 Ok(event) => {
                     if let Taken::Answer(answer) = self.inbox.take(&event.data, None) {
                         let (endpoint, inbox) = (self.endpoint.clone(), self.inbox.clone());
-                        self.ground.tasks.spawn(async move { post(&endpoint, &inbox, answer.into()).await.ok() });
+                        self.ground
+                            .tasks
+                            .spawn(async move { post(&endpoint, &inbox, answer.into()).await.ok() });
                     }
                 }
                 Err(reason) => break reason,

@@ -56,11 +56,16 @@ impl StdioLink {
 
     pub(crate) async fn request(&self, id: u64, body: Bytes) -> Result<(), CallError> {
         // A full queue is the child's slowness: the caller waits here, unsent, under its own deadline.
-        self.queue.send(Outgoing::Request(id, body)).await.map_err(|_| self.inbox.unsent("the program has ended"))
+        self.queue
+            .send(Outgoing::Request(id, body))
+            .await
+            .map_err(|_| self.inbox.unsent("the program has ended"))
     }
 
     pub(crate) fn tell(&self, body: Bytes) -> Result<(), CallError> {
-        self.queue.try_send(Outgoing::Plain(body)).map_err(|_| self.inbox.unsent("the program takes no more input"))
+        self.queue
+            .try_send(Outgoing::Plain(body))
+            .map_err(|_| self.inbox.unsent("the program takes no more input"))
     }
 }
 
@@ -119,13 +124,19 @@ impl Keeper {
 
     fn finish(&self, reason: &str) {
         let words = self.tail.last_words();
-        let reason = if words.is_empty() { reason.to_owned() } else { format!("{reason}; it said:\n{words}") };
+        let reason =
+            if words.is_empty() { reason.to_owned() } else { format!("{reason}; it said:\n{words}") };
         self.inbox.pending.close(&self.inbox.lost(reason));
         self.closed.cancel();
     }
 
     /// Writes lines, many in one go when many wait. Ends, and so closes the child's input, when told to.
-    async fn write(&self, mut stdin: ChildStdin, mut outgoing: mpsc::Receiver<Outgoing>, end: &CancellationToken) {
+    async fn write(
+        &self,
+        mut stdin: ChildStdin,
+        mut outgoing: mpsc::Receiver<Outgoing>,
+        end: &CancellationToken,
+    ) {
         let mut buffer = Vec::with_capacity(4096);
         loop {
             let first = tokio::select! {
@@ -190,7 +201,9 @@ impl Keeper {
                     Line::Message(bytes) => self.take(&bytes),
                     Line::Oversized { head } => orphan = !self.fail_oversized(envelope::id_in_head(&head)),
                     Line::Resumed { tail } if orphan => {
-                        self.fail_oversized(envelope::id_in_tail(&tail).or_else(|| self.inbox.pending.sole()));
+                        self.fail_oversized(
+                            envelope::id_in_tail(&tail).or_else(|| self.inbox.pending.sole()),
+                        );
                     }
                     Line::Resumed { .. } => {}
                 }
