@@ -10,8 +10,12 @@ pub(crate) struct Generated {
     pub(crate) text: fn() -> String,
 }
 
-pub(crate) const GENERATED: &[Generated] =
-    &[Generated { path: "docs/settings.md", text: portolan_config::reference_markdown }];
+pub(crate) const GENERATED: &[Generated] = &[Generated { path: "docs/settings.md", text: settings }];
+
+fn settings() -> String {
+    let head = "# Settings\n\nWritten by `cargo xtask docs`. Later layers win: these defaults, `portolan.toml`, the environment, flags.\n\n";
+    head.to_owned() + &portolan_config::reference_markdown()
+}
 
 /// Writes every generated document anew.
 pub fn write(root: &Path) -> Result<()> {

@@ -15,27 +15,27 @@ pub enum Names {
     Always(NameStyle),
 }
 
-/// Clients that reject or mangle a dot or a colon in a tool's name, by the start of the name in their handshake.
-const NEEDS_SAFE: &[&str] = &[
-    // Claude Desktop and claude.ai: names go to the Messages API, which takes ^[a-zA-Z0-9_-]{1,64}$.
-    "claude-ai",
-    // Claude Code: the same API; it also puts `mcp__server__` before the name.
-    "claude-code",
-    // Cursor warns of and drops tools whose names have other characters.
-    "cursor",
-    // VS Code: names are validated against [a-z0-9_-] before they reach the model.
-    "visual studio code",
-    "vscode",
-    // Codex CLI: names go to the Responses API, which takes ^[a-zA-Z0-9_-]+$.
-    "codex",
-    // Windsurf passes names to the same model APIs.
-    "windsurf",
-    // OpenAI's own clients: the function-calling API takes ^[a-zA-Z0-9_-]{1,64}$.
-    "openai",
-    // Gemini CLI allows dots but not colons, and cuts names at 63 characters.
-    "gemini-cli",
-    // Zed passes names to the providers' APIs as they are.
-    "zed",
+/// Clients that reject or mangle a dot or a colon in a tool's name: the start of the name in their handshake, and where
+/// that was seen.
+const NEEDS_SAFE: &[(&str, &str)] = &[
+    (
+        "claude-ai",
+        "Claude Desktop and claude.ai withhold every tool for one name outside ^[a-zA-Z0-9_-]{1,64}$: evoila/meho#2745",
+    ),
+    ("claude-code", "Claude Code rewrites dots to underscores when it adds its prefix: barryw/ImmichMCP#8"),
+    ("codex", "Codex sends names on to an API that takes ^[a-zA-Z0-9_-]+$: openai/codex#8174"),
+    ("openai", "the same API behind other clients of its maker: openai/codex#8174"),
+    (
+        "cursor",
+        "Cursor drops such tools, or calls them with underscores: webstudio-is/webstudio#5960, gemini-cli-extensions/workspace#168",
+    ),
+    ("visual studio code", "VS Code warns that names may only contain [a-z0-9_-]: microsoft/vscode#308463"),
+    ("vscode", "the same under its shorter name: microsoft/vscode#308463"),
+    (
+        "github-copilot",
+        "Copilot fails every prompt for one such name: github/copilot-cli#1879, github/copilot-sdk#743",
+    ),
+    ("copilot", "the same under its shorter name: github/copilot-cli#1879"),
 ];
 
 impl Names {
@@ -43,7 +43,7 @@ impl Names {
         let name = client_name.to_ascii_lowercase();
         match (self, transport) {
             (Self::Always(style), _) => style,
-            (Self::Auto, _) if NEEDS_SAFE.iter().any(|start| name.starts_with(start)) => NameStyle::Safe,
+            (Self::Auto, _) if NEEDS_SAFE.iter().any(|(start, _)| name.starts_with(start)) => NameStyle::Safe,
             (Self::Auto, Transport::Http) => NameStyle::Dot,
             (Self::Auto, Transport::Stdio) => NameStyle::Colon,
         }
