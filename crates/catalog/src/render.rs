@@ -1,5 +1,6 @@
 //! A list of tools as the bytes that clients get.
 
+use crate::entry::Entry;
 use crate::snapshot::Snapshot;
 use bytes::Bytes;
 use portolan_model::name::{self, NameStyle};
@@ -8,6 +9,9 @@ use portolan_wire::{Revision, json, project};
 
 /// In the `_meta` of a list: servers that are still starting, whose tools may be missing from it.
 const PENDING: &str = "portolan/pending";
+/// In the `_meta` of a list: servers of which only a part is shown, because their own lists have no end or are over a
+/// limit.
+const PARTIAL: &str = "portolan/partial";
 /// In the `_meta` of a list for another Portolan: who can be reached through us.
 const INSTANCES: &str = "portolan/instances";
 
@@ -52,26 +56,34 @@ pub(crate) fn all(
         };
         add(tool.definition.get(), shown, revision, &mut out);
     }
-    let pending =
-        snapshot.servers().iter().filter(|(_, entry)| entry.is_settling()).map(|(name, _)| name.as_str());
+    let having = |is_so: fn(&Entry) -> bool| -> Vec<&str> {
+        let those = snapshot.servers().iter().filter(|(_, entry)| is_so(entry));
+        those.map(|(name, _)| name.as_str()).collect()
+    };
     let mut instances: Vec<&str> = Vec::new();
     if let Some(peer) = peer {
         instances = snapshot.instances();
         instances.push(peer.own);
     }
-    finish(out, &pending.collect::<Vec<_>>(), &instances)
+    let (pending, partial) = (having(Entry::is_settling), having(is_partial));
+    finish(out, &[(PENDING, &pending), (PARTIAL, &partial), (INSTANCES, &instances)])
 }
 
-pub(crate) fn one(offer: &Offer, revision: Revision) -> Bytes {
+fn is_partial(entry: &Entry) -> bool {
+    entry.offer().is_some_and(|offer| offer.is_partial)
+}
+
+pub(crate) fn one(server: &ServerName, offer: &Offer, revision: Revision) -> Bytes {
     let mut out = begin();
     for tool in &offer.tools {
         add(tool.definition.get(), &tool.name, revision, &mut out);
     }
-    finish(out, &[], &[])
+    let partial: &[&str] = if offer.is_partial { &[server.as_str()] } else { &[] };
+    finish(out, &[(PARTIAL, partial)])
 }
 
 pub(crate) fn none(pending: Option<&ServerName>) -> Bytes {
-    finish(begin(), &pending.map(ServerName::as_str).into_iter().collect::<Vec<_>>(), &[])
+    finish(begin(), &[(PENDING, &pending.map(ServerName::as_str).into_iter().collect::<Vec<_>>())])
 }
 
 fn begin() -> Vec<u8> {
@@ -85,14 +97,11 @@ fn add(definition: &str, shown: &str, revision: Revision, out: &mut Vec<u8>) {
     project::write_tool(definition, shown, revision, out);
 }
 
-fn finish(mut out: Vec<u8>, pending: &[&str], instances: &[&str]) -> Bytes {
+fn finish(mut out: Vec<u8>, meta: &[(&str, &[&str])]) -> Bytes {
     out.push(b']');
-    if !pending.is_empty() || !instances.is_empty() {
+    if meta.iter().any(|(_, list)| !list.is_empty()) {
         out.extend_from_slice(br#","_meta":{"#);
-        for (key, list) in [(PENDING, pending), (INSTANCES, instances)] {
-            if list.is_empty() {
-                continue;
-            }
+        for (key, list) in meta.iter().filter(|(_, list)| !list.is_empty()) {
             if out.last() != Some(&b'{') {
                 out.push(b',');
             }

@@ -104,7 +104,7 @@ impl Snapshot {
             View::Server(name) => match self.servers.get(name).and_then(Entry::shelf) {
                 Some(shelf) => {
                     let list = &shelf.bare[revision.index()];
-                    list.get_or_init(|| render::one(&shelf.offer, revision)).clone()
+                    list.get_or_init(|| render::one(name, &shelf.offer, revision)).clone()
                 }
                 None => render::none(self.servers.get(name).filter(|e| e.is_settling()).map(|_| name)),
             },

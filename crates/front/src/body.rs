@@ -3,7 +3,7 @@
 use crate::methods::{Pieces, Request, told};
 use crate::sessions::Held;
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 use portolan_router::Aside;
 use portolan_wire::sse;
 use std::collections::VecDeque;
@@ -16,37 +16,73 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Often enough for the shortest idle limits that proxies have.
-pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Pieces of known length; large ones are shared, not copied.
-pub(crate) struct Whole(VecDeque<Bytes>);
+/// The body of any answer. The common one is a few pieces and needs no box.
+pub(crate) enum Body {
+    Whole(Whole),
+    Telling(Box<Telling>),
+    Listening(Box<Listening>),
+}
 
-impl From<Pieces> for Whole {
+impl Body {
+    pub(crate) fn telling(telling: Telling) -> Self {
+        Self::Telling(Box::new(telling))
+    }
+
+    pub(crate) fn listening(listening: Listening) -> Self {
+        Self::Listening(Box::new(listening))
+    }
+}
+
+impl From<Pieces> for Body {
     fn from(pieces: Pieces) -> Self {
-        Self(match pieces {
-            Pieces::Whole(bytes) => [bytes].into(),
-            Pieces::Shared { head, result } => [head, result, Bytes::from_static(b"}")].into(),
+        Self::Whole(match pieces {
+            Pieces::Whole(bytes) => Whole([Some(bytes).filter(|b| !b.is_empty()), None, None]),
+            Pieces::Shared { head, result } => {
+                Whole([Some(head), Some(result), Some(Bytes::from_static(b"}"))])
+            }
         })
     }
 }
 
-impl Body for Whole {
+type Polled = Poll<Option<Result<Frame<Bytes>, Infallible>>>;
+
+impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled {
+        match self.get_mut() {
+            Self::Whole(whole) => Poll::Ready(whole.next().map(|piece| Ok(Frame::data(piece)))),
+            Self::Telling(telling) => telling.poll_event(context),
+            Self::Listening(listening) => listening.poll_event(context),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
+        match self {
+            Self::Whole(whole) => whole.0.iter().all(Option::is_none),
+            Self::Telling(_) | Self::Listening(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+        match self {
+            Self::Whole(whole) => {
+                SizeHint::with_exact(whole.0.iter().flatten().map(|piece| piece.len() as u64).sum())
+            }
+            Self::Telling(_) | Self::Listening(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Pieces of known length; large ones are shared, not copied.
+pub(crate) struct Whole([Option<Bytes>; 3]);
+
+impl Whole {
+    fn next(&mut self) -> Option<Bytes> {
+        self.0.iter_mut().find_map(Option::take)
     }
 }
 
@@ -94,6 +130,11 @@ impl Telling {
         self.ready.extend(answer.map(|answer| Bytes::from(sse::message(&answer.whole()))));
     }
 
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Polled {
+        let event = self.poll_next(context);
+        with_keep_alive(event, &mut self.quiet, context)
+    }
+
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -106,20 +147,6 @@ impl Telling {
                 Poll::Pending => return Poll::Pending,
             }
         }
-    }
-}
-
-impl Body for Telling {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let event = self.poll_next(context);
-        let this = &mut *self;
-        with_keep_alive(event, &mut this.quiet, context)
     }
 }
 
@@ -137,26 +164,17 @@ impl Listening {
         Self { messages, ready: VecDeque::new(), quiet: Box::pin(sleep(KEEP_ALIVE)), guard: None }
     }
 
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Polled {
+        let event = match self.ready.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None => self.messages.poll_recv(context).map(|m| m.map(|message| sse::message(&message).into())),
+        };
+        with_keep_alive(event, &mut self.quiet, context)
+    }
+
     /// Keeps something for as long as the stream is open.
     pub(crate) fn keep(&mut self, guard: impl std::any::Any + Send) {
         self.guard = Some(Box::new(guard));
-    }
-}
-
-impl Body for Listening {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let this = &mut *self;
-        let event = match this.ready.pop_front() {
-            Some(event) => Poll::Ready(Some(event)),
-            None => this.messages.poll_recv(context).map(|m| m.map(|message| sse::message(&message).into())),
-        };
-        with_keep_alive(event, &mut this.quiet, context)
     }
 }
 
@@ -165,7 +183,7 @@ fn with_keep_alive(
     event: Poll<Option<Bytes>>,
     quiet: &mut Pin<Box<Sleep>>,
     context: &mut Context<'_>,
-) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+) -> Polled {
     let event = match event {
         Poll::Ready(None) => return Poll::Ready(None),
         Poll::Ready(Some(event)) => event,

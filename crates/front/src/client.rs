@@ -19,6 +19,9 @@ pub(crate) const STREAM_QUEUE: usize = 64;
 /// Requests of one client being worked on, of any kind; a client that sends more waits until one is done.
 const MOST_AT_WORK: u32 = 1024;
 
+/// The level of a client that has not asked for one: what people should see, without what only developers do.
+pub(crate) const UNASKED: Level = Level::Info;
+
 /// What a handshake settles.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
@@ -54,8 +57,7 @@ impl Client {
             terms: OnceLock::new(),
             slots: Semaphore::new(in_flight),
             at_work: Arc::new(Semaphore::new(MOST_AT_WORK as usize)),
-            // Until a client asks for another: what people should see, without what only developers do.
-            level: AtomicU8::new(Level::Info as u8),
+            level: AtomicU8::new(UNASKED as u8),
             in_flight: Mutex::default(),
             streams: Mutex::default(),
             told: AtomicUsize::new(0),
@@ -96,11 +98,18 @@ impl Client {
     }
 
     /// Cancels this client's own requests of that id, and nobody else's.
-    pub(crate) fn cancel(&self, id: &str) {
+    pub(crate) fn cancel(&self, id: &str, reason: Option<&str>) {
         for (other, aside) in locked(&self.in_flight).iter() {
             if other == id.as_bytes() {
-                aside.cancel();
+                aside.cancel(reason);
             }
+        }
+    }
+
+    /// Counts a tick for every request in flight, so that long ones show a sign of life.
+    pub(crate) fn tick(&self) {
+        for (_, aside) in locked(&self.in_flight).iter() {
+            aside.grow_older();
         }
     }
 
@@ -187,7 +196,7 @@ mod tests {
         let one = client.begin(Bytes::from_static(b"1"), &asides[0]);
         let two = client.begin(Bytes::from_static(b"1"), &asides[1]);
         let other = client.begin(Bytes::from_static(b"2"), &asides[2]);
-        client.cancel("1");
+        client.cancel("1", None);
         assert_eq!(asides.each_ref().map(|aside| aside.is_cancelled()), [true, true, false]);
         drop(one);
         assert_eq!(locked(&client.in_flight).len(), 2);

@@ -1,8 +1,9 @@
-//! The HTTP surface: its routes, and what is refused before any of them is reached.
+//! The HTTP surface: its few places, and what is refused before any of them is reached.
 
 mod guard;
 mod legacy;
 mod listener;
+mod prompt;
 mod reply;
 mod streamable;
 
@@ -10,35 +11,46 @@ pub use guard::Guard;
 pub use listener::serve;
 
 use crate::Front;
-use axum::Router as Routes;
-use axum::extract::{DefaultBodyLimit, Path};
-use axum::response::Response;
-use axum::routing::{any, get, post};
+use crate::body::Body;
+use http::{Method, StatusCode};
+use hyper::body::Incoming;
 use portolan_catalog::View;
 use portolan_model::ServerName;
 use std::sync::Arc;
 
-/// Everything that is served over HTTP.
-pub fn routes(front: Arc<Front>) -> Routes {
-    Routes::new()
-        .route("/mcp", any(streamable::all))
-        .route("/servers/{server}/mcp", any(streamable::one))
-        .route("/sse", get(legacy::open_all))
-        .route("/messages", post(legacy::message))
-        .route("/servers/{server}/sse", get(legacy::open_one))
-        .route("/servers/{server}/messages", post(legacy::message))
-        .route("/healthz", get(async || "ok\n"))
-        .fallback(async || reply::status(http::StatusCode::NOT_FOUND, "no such page: MCP is at /mcp"))
-        // Bodies are read by ourselves, against our own limit.
-        .layer(DefaultBodyLimit::disable())
-        .with_state(front)
+type Request = http::Request<Incoming>;
+type Response = http::Response<Body>;
+
+/// Where a request wants to go. Every call passes here, so this is a comparison of texts and no more.
+async fn route(front: Arc<Front>, request: Request) -> Response {
+    let path = request.uri().path();
+    if path == "/mcp" {
+        return streamable::serve(front, View::All, request).await;
+    }
+    if path == "/healthz" {
+        return reply::status(StatusCode::OK, "ok");
+    }
+    let (view, place) = match path.strip_prefix("/servers/").and_then(|rest| rest.split_once('/')) {
+        None => (View::All, path.trim_start_matches('/')),
+        Some((server, place)) => match view_of(&front, server) {
+            Ok(view) => (view, place),
+            Err(refused) => return refused,
+        },
+    };
+    match (place, request.method()) {
+        ("mcp", _) => streamable::serve(front, view, request).await,
+        ("sse", &Method::GET) => legacy::open(&front, view),
+        ("messages", &Method::POST) => legacy::message(&front, &view, request).await,
+        ("sse", _) => reply::not_allowed("GET"),
+        ("messages", _) => reply::not_allowed("POST"),
+        _ => reply::status(StatusCode::NOT_FOUND, "no such page: MCP is at /mcp"),
+    }
 }
 
 /// The view of one server, if there is such a server.
-fn view_of(front: &Front, Path(server): &Path<String>) -> Result<View, Response> {
-    let known =
-        ServerName::parse(server).ok().filter(|name| front.catalog().snapshot().servers().contains_key(name));
+fn view_of(front: &Front, server: &str) -> Result<View, Response> {
+    let known = ServerName::parse(server).ok().filter(|name| front.router.has_server(name));
     known.map(View::Server).ok_or_else(|| {
-        reply::status(http::StatusCode::NOT_FOUND, &format!("there is no server of the name {server:?}"))
+        reply::status(StatusCode::NOT_FOUND, &format!("there is no server of the name {server:?}"))
     })
 }

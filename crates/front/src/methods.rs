@@ -1,7 +1,7 @@
 //! What clients can ask: one short function a method.
 
 use crate::Front;
-use crate::client::{Client, Terms};
+use crate::client::{Client, Terms, UNASKED};
 use crate::fault;
 use crate::styles::Transport;
 use bytes::Bytes;
@@ -259,7 +259,8 @@ impl Front {
         match Level::in_params(request.params()) {
             Some(level) => {
                 client.set_level(level);
-                (self.set_level)(level);
+                // Clients that have not asked hear of this much, so no server is asked for less.
+                (self.set_level)(level.min(UNASKED));
                 answer::result(request.id(), b"{}").into()
             }
             None => {
@@ -275,7 +276,7 @@ impl Front {
             && let Some(Ok(members)) = params.map(Members::parse)
             && let Some(id) = members.get("requestId")
         {
-            client.cancel(id);
+            client.cancel(id, members.get("reason"));
         }
     }
 }

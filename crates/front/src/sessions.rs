@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 pub struct Sessions {
     table: DashMap<Box<str>, Arc<Held>>,
@@ -65,8 +66,15 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn hang_up_all(&self) {
-        self.each(Client::hang_up);
+    /// Ends the streams of every client, each once what it may still have to carry has been answered.
+    pub(crate) fn hang_up_when_done(&self, tasks: &TaskTracker) {
+        for held in &self.table {
+            let held = held.clone();
+            tasks.spawn(async move {
+                held.client.all_done().await;
+                held.client.hang_up();
+            });
+        }
     }
 
     /// Forgets sessions that nobody has used for the idle time and that have no open stream.

@@ -16,7 +16,8 @@ const READ: usize = 64 * 1024;
 /// What goes out in one write at most, unless a single message is larger.
 const WRITE: usize = 64 * 1024;
 
-/// Serves one client until its input ends or the front is stopped, and answers what is in flight then.
+/// Serves one client until its input ends or the front is stopped; what is in flight then is a task of the front, which
+/// is waited for with all others.
 pub async fn serve(
     front: Arc<Front>,
     input: impl AsyncRead + Unpin,
@@ -32,8 +33,11 @@ pub async fn serve(
         // Nobody reads our output any more: there is nobody left to serve.
         _ = writer => {}
     }
-    held.client.all_done().await;
-    front.sessions.close(&id);
+    let last = front.clone();
+    front.tasks.spawn(async move {
+        held.client.all_done().await;
+        last.sessions.close(&id);
+    });
 }
 
 async fn read(front: &Arc<Front>, held: &Arc<Held>, mut input: impl AsyncRead + Unpin) {

@@ -5,7 +5,7 @@ use anyhow::{Context as _, anyhow};
 use portolan_catalog::{Catalog, Filing};
 use portolan_config::{Environment, Flags, Loaded, NamesSetting, Servers, Settings};
 use portolan_front::{Front, Names};
-use portolan_model::{Endpoint, LeftOut, NameStyle, Secret, ServerSpec};
+use portolan_model::{Endpoint, LeftOut, NameStyle, Secret, ServerSpec, State};
 use portolan_outbound::{Outbound, Proxies};
 use portolan_router::Router;
 use portolan_upstream::watchdog::Watchdog;
@@ -186,6 +186,18 @@ fn front_options(settings: &Settings, instance: String) -> portolan_front::Optio
 }
 
 impl Gateway {
+    /// Makes these the servers. They are on file before the first of them starts: a client that asks at once has to find
+    /// them starting, and not missing.
+    pub(crate) async fn apply(&self, specs: Vec<ServerSpec>) {
+        for spec in &specs {
+            if !self.catalog.snapshot().servers().contains_key(&spec.name) {
+                let server = spec.name.clone();
+                self.catalog.file(Filing::Turned { server, state: State::Connecting, error: None });
+            }
+        }
+        self.fleet.apply(specs).await;
+    }
+
     /// Files what the fleet tells into the catalog, until the front is stopped.
     fn start_filing(&self, mut told: mpsc::Receiver<Happening>) {
         let (catalog, most) = (self.catalog.clone(), self.settings.limits.tools);

@@ -8,9 +8,14 @@ use portolan_upstream::{Aside, Ask, CallError, Fleet, Member, Reply, Unavailable
 use portolan_wire::call::CallParams;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// EC-010: a call to a server that is coming back waits this long, unsent.
 const WAIT_FOR_SESSION: Duration = Duration::from_secs(10);
+/// Filing takes microseconds; a server that was lost again meanwhile is not waited for.
+const WAIT_FOR_FILING: Duration = Duration::from_secs(1);
+/// Between a session's refusal and its end there are microseconds.
+const WAIT_FOR_END: Duration = Duration::from_secs(1);
 
 pub struct Router {
     pub catalog: Arc<Catalog>,
@@ -62,6 +67,10 @@ impl Router {
         outcome
     }
 
+    pub fn has_server(&self, server: &ServerName) -> bool {
+        self.fleet.member(server.as_str()).is_some()
+    }
+
     async fn route(&self, call: &Call<'_>) -> Result<Answered, RouteError> {
         let target = self.target(call).await?;
         let member = self.member(&target.server, &call.params.name)?;
@@ -75,8 +84,19 @@ impl Router {
         let first = resolve(&self.catalog.snapshot(), call.view, name);
         let Err(Unresolved::Absent { server, .. }) = first else { return Ok(first?) };
         let member = self.member(&server, name)?;
+        let mut generations = self.catalog.generations();
+        let offered = async {
+            drop(member.session(WAIT_FOR_SESSION).await?);
+            // A session is there a moment before what it offers is filed.
+            while let Err(Unresolved::Absent { .. }) = resolve(&self.catalog.snapshot(), call.view, name) {
+                if !matches!(timeout(WAIT_FOR_FILING, generations.changed()).await, Ok(Ok(()))) {
+                    break;
+                }
+            }
+            Ok::<(), RouteError>(())
+        };
         tokio::select! {
-            session = member.session(WAIT_FOR_SESSION) => drop(session?),
+            offered = offered => offered?,
             () = call.aside.cancelled() => return Err(CallError::Cancelled.into()),
         }
         match resolve(&self.catalog.snapshot(), call.view, name) {
@@ -114,6 +134,8 @@ async fn dispatch(
             Err(CallError::NotSent { .. }) if !is_second => {
                 is_second = true;
                 counters::CALLS_RESENT.one();
+                // What refused the call is ending; only the session after it is worth the second try.
+                timeout(WAIT_FOR_END, session.closed()).await.unwrap_or_default();
             }
             outcome => return Ok(outcome?),
         }

@@ -34,6 +34,10 @@ pub fn resolve(snapshot: &Snapshot, view: &View, name: &str) -> Result<ToolName,
     if let Some(tool) = snapshot.by_safe_name(name) {
         return Ok(tool.clone());
     }
+    // Portolan's own tools carry no prefix, and nobody else's tool is meant by their names.
+    if name::BUILT_IN.contains(&name) {
+        return Err(unknown(name));
+    }
     let owners: Vec<&ServerName> = snapshot
         .servers()
         .iter()
@@ -125,7 +129,11 @@ mod tests {
 
     #[test]
     fn br_005_br_009_every_style_reaches_the_right_server() {
-        let catalog = catalog(&[("a", &["read", "x.y", "only"]), ("b", &["read", "x_y"]), ("gone", &[])]);
+        let catalog = catalog(&[
+            ("a", &["read", "x.y", "only", "search_tools"]),
+            ("b", &["read", "x_y"]),
+            ("gone", &[]),
+        ]);
         catalog.file(Filing::Withdrawn { server: server("gone") });
         let all = View::All;
         for name in ["a.read", "a:read", "a__read"] {
@@ -134,6 +142,8 @@ mod tests {
         check(&catalog, &all, "a.x.y", "a/x.y");
         check(&catalog, &all, "a__x_y", "a/x.y");
         check(&catalog, &all, "only", "a/only");
+        check(&catalog, &all, "search_tools", "unknown");
+        check(&catalog, &all, "a.search_tools", "a/search_tools");
         check(&catalog, &all, "read", "a.read|b.read");
         check(&catalog, &all, "a.nothing", "unknown");
         check(&catalog, &all, "nothing", "unknown");

@@ -4,12 +4,15 @@ use crate::pending::Note;
 use futures_util::task::AtomicWaker;
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
 /// Notes waiting for one slow client; what is over is dropped and counted.
 const MOST_NOTES: usize = 64;
+
+/// The tick at which a client is shown that its call is still running.
+const PATIENCE: u8 = 2;
 
 /// One allocation a call, made before the call and dropped after it. Few calls ever have a note or are cancelled, so
 /// both cost next to nothing until they happen.
@@ -19,7 +22,11 @@ pub struct Aside {
     has_notes: AtomicBool,
     listener: AtomicWaker,
     is_cancelled: AtomicBool,
+    reason: OnceLock<Box<str>>,
     worker: AtomicWaker,
+    /// How many ticks the call has been running for.
+    age: AtomicU8,
+    is_due: AtomicBool,
 }
 
 impl Aside {
@@ -51,18 +58,36 @@ impl Aside {
         note
     }
 
-    /// Ready when there is a note to take. One listener at a time.
+    /// Counts a tick; at the third, the listener is woken once, to show its client that the call is still running.
+    pub fn grow_older(&self) {
+        if self.age.fetch_add(1, Ordering::Relaxed) == PATIENCE {
+            self.is_due.store(true, Ordering::Release);
+            self.listener.wake();
+        }
+    }
+
+    /// Ready when there is a note to take, or a sign of life is due. One listener at a time.
     pub fn poll_noted(&self, context: &Context<'_>) -> Poll<()> {
         self.listener.register(context.waker());
-        if self.has_notes() { Poll::Ready(()) } else { Poll::Pending }
+        if self.has_notes()
+            || (self.is_due.load(Ordering::Acquire) && self.is_due.swap(false, Ordering::AcqRel))
+        {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 
     pub async fn noted(&self) {
         poll_fn(|context| self.poll_noted(context)).await;
     }
 
-    /// The client wants the call ended.
-    pub fn cancel(&self) {
+    /// The client wants the call ended; its reason is passed on as the JSON it is.
+    pub fn cancel(&self, reason: Option<&str>) {
+        if let Some(reason) = reason {
+            // A second cancellation changes nothing.
+            self.reason.set(reason.into()).unwrap_or_default();
+        }
         self.is_cancelled.store(true, Ordering::Release);
         self.worker.wake();
     }
@@ -74,6 +99,11 @@ impl Aside {
             if self.is_cancelled.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
+    }
+
+    /// Why the client wants the call ended, if it said so.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.reason.get().map(|reason| &**reason)
     }
 
     pub fn is_cancelled(&self) -> bool {

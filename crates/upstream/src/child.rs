@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-pub(crate) use system::Group;
+pub(crate) use system::{Group, stand_apart};
 pub(crate) use tail::Tail;
 
 /// How long a child may take to end by itself once its input has ended, and again once it was asked to.

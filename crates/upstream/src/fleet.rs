@@ -1,5 +1,6 @@
 //! Makes the running sessions match the servers that are wanted.
 
+use crate::backoff::Backoff;
 use crate::inbox::Notice;
 use crate::lifeline::Lifeline;
 use crate::member::{Member, Status};
@@ -77,22 +78,22 @@ pub enum Happening {
 type Members = BTreeMap<ServerName, Arc<Member>>;
 
 pub struct Fleet {
-    members: ArcSwap<Members>,
+    members: Arc<ArcSwap<Members>>,
     outside: Arc<Outside>,
     happenings: mpsc::Sender<Happening>,
     tasks: TaskTracker,
-    /// One change at a time.
-    changing: Mutex<()>,
+    /// One change at a time; who has been removed and may still be draining.
+    changing: Mutex<BTreeMap<ServerName, CancellationToken>>,
 }
 
 impl Fleet {
     pub fn new(outside: Outside, happenings: mpsc::Sender<Happening>) -> Arc<Self> {
         Arc::new(Self {
-            members: ArcSwap::default(),
+            members: Arc::default(),
             outside: Arc::new(outside),
             happenings,
             tasks: TaskTracker::new(),
-            changing: Mutex::new(()),
+            changing: Mutex::default(),
         })
     }
 
@@ -114,7 +115,8 @@ impl Fleet {
 
     /// New servers connect, missing ones drain and go, changed ones are replaced, the others notice nothing.
     pub async fn apply(&self, specs: Vec<ServerSpec>) {
-        let _one = self.changing.lock().await;
+        let mut leaving = self.changing.lock().await;
+        leaving.retain(|_, gone| !gone.is_cancelled());
         let old = self.members.load_full();
         let mut new = Members::new();
         for spec in specs {
@@ -125,7 +127,7 @@ impl Fleet {
                     member.stop.cancel();
                     self.start(spec, Some(member.gone.clone()))
                 }
-                None => self.start(spec, None),
+                None => self.start(spec, leaving.remove(&name)),
             };
             new.insert(name, member);
         }
@@ -137,6 +139,7 @@ impl Fleet {
         self.members.store(Arc::new(new));
         for member in removed {
             member.stop.cancel();
+            leaving.insert(member.spec.name.clone(), member.gone.clone());
             self.happenings.send(Happening::Removed { server: member.spec.name.clone() }).await.ok();
         }
     }
@@ -161,17 +164,26 @@ impl Fleet {
             slot,
             status,
             happenings: self.happenings.clone(),
+            tasks: self.tasks.clone(),
             stop,
             wake,
             life: Lifecycle::default(),
             withdraw_at: None,
+            backoff: Backoff::default(),
+            is_shaky: false,
         };
+        let (server, happenings) = (member.spec.name.clone(), self.happenings.clone());
+        let members = self.members.clone();
         self.tasks.spawn(async move {
             let _tell = gone.drop_guard();
             if let Some(predecessor) = predecessor {
                 predecessor.cancelled().await;
             }
             lifeline.live().await;
+            // Its last words have put it on file again; whoever takes its place waits until this is told.
+            if !members.load().contains_key(&server) {
+                happenings.send(Happening::Removed { server }).await.ok();
+            }
         });
         member
     }

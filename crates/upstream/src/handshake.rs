@@ -10,11 +10,15 @@ use portolan_wire::{Revision, answer};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// In the `_meta` of `initialize`: the Portolan that is asking.
 pub const VIA: &str = "portolan/via";
 /// In the `_meta` of an `initialize` result or a tool list: the Portolans that can be reached through it.
 pub const INSTANCES: &str = "portolan/instances";
+
+/// The whole try to connect has a limit of its own, which is shorter than this.
+const LIMIT: Duration = Duration::from_hours(1);
 
 /// What a server said of itself.
 #[derive(Debug, Clone)]
@@ -52,7 +56,7 @@ pub(crate) async fn over(
     inbox: &Inbox,
     identity: &Identity,
 ) -> Result<(Link, Reply), ConnectError> {
-    let mut ticket = inbox.pending.open(None)?;
+    let mut ticket = inbox.pending.open(LIMIT, None)?;
     let body = initialize(ticket.id, identity);
     let reply = link.carry(&mut ticket, body).await?;
     drop(ticket);

@@ -31,6 +31,8 @@ pub(crate) enum Taken {
     Done,
     /// The reply to the call on whose stream the message came.
     Reply(Reply),
+    /// The call on whose stream the message came cannot get a reply any more.
+    Failed(CallError),
     /// The server asked something; this goes back to it.
     Answer(Vec<u8>),
 }
@@ -61,7 +63,7 @@ impl Inbox {
             match envelope::parse_one(entry) {
                 Ok(message) => match self.sort(&bytes, message, call) {
                     Taken::Done => {}
-                    other @ (Taken::Reply(_) | Taken::Answer(_)) => last = other,
+                    other @ (Taken::Reply(_) | Taken::Failed(_) | Taken::Answer(_)) => last = other,
                 },
                 Err(_) => counters::UNREADABLE.one(),
             }
@@ -134,12 +136,13 @@ impl Inbox {
         self.notices.send(notice).unwrap_or_default();
     }
 
-    /// An unreadable message on a call's own stream, or one that names a call at its start, fails that call at once.
+    /// An unreadable message that still names its call fails that call at once.
     fn blame_caller(&self, bytes: &Bytes, malformed: &envelope::Malformed, call: Option<u64>) -> Taken {
-        let head = &bytes[..bytes.len().min(512)];
-        if call.is_none()
-            && let Some(id) = envelope::id_in_head(head)
-        {
+        let Some(id) = envelope::id_in_wreck(bytes) else { return Taken::Done };
+        if call == Some(id) {
+            return Taken::Failed(self.broken(malformed));
+        }
+        if call.is_none() {
             self.pending.complete(id, Err(self.broken(malformed)));
         }
         Taken::Done

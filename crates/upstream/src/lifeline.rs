@@ -17,9 +17,12 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// A server that crashed keeps its place in the lists this long, so that a quick restart is no flicker.
 const KEEP_LISTED: Duration = Duration::from_secs(5);
+/// A session that lasted this long was a good one: its loss is news, and not one more turn of a crash loop.
+const STEADY: Duration = Duration::from_secs(10);
 /// A server whose tools change with every look at them is looked at no more often than this.
 const BETWEEN_LISTINGS: Duration = Duration::from_millis(200);
 
@@ -29,11 +32,17 @@ pub(crate) struct Lifeline {
     pub(crate) slot: Arc<ArcSwapOption<Session>>,
     pub(crate) status: watch::Sender<Status>,
     pub(crate) happenings: mpsc::Sender<Happening>,
+    /// For what a lost session still has to finish.
+    pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) wake: Arc<Notify>,
     pub(crate) life: Lifecycle,
     /// When a server that was lost leaves the lists.
     pub(crate) withdraw_at: Option<Instant>,
+    /// Goes on from one session to the next until one lasts.
+    pub(crate) backoff: Backoff,
+    /// Whether the session before was lost early as well.
+    pub(crate) is_shaky: bool,
 }
 
 /// Why a live session is no more.
@@ -54,9 +63,9 @@ impl Lifeline {
             self.slot.store(Some(Arc::new(session.clone())));
             self.turn(Event::Connected, None).await;
             tracing::info!(server = %self.spec.name, revision = %session.welcome().revision, "connected");
+            let connected_at = Instant::now();
             let end = self.attend(&session).await;
             self.slot.store(None);
-            let drain = if matches!(end, End::Stopped) { self.outside.limits.drain } else { Duration::ZERO };
             if let End::Lost(reason) = &end {
                 tracing::warn!(server = %self.spec.name, reason, "lost");
                 counters::SESSIONS_LOST.one();
@@ -64,10 +73,14 @@ impl Lifeline {
                 self.life.apply(Event::Lost);
                 self.turn(Event::Connect, Some(reason)).await;
             }
-            session.close(drain).await;
+            self.part_with(session, &end).await;
             match end {
                 End::Stopped => break,
-                End::Lost(_) => {}
+                End::Lost(reason) => {
+                    if !self.is_back_soon(connected_at.elapsed(), reason).await {
+                        break;
+                    }
+                }
                 End::Refused(error) => {
                     self.withdraw().await;
                     self.life.apply(Event::Lost);
@@ -84,9 +97,35 @@ impl Lifeline {
         self.turn(Event::Disconnect, None).await;
     }
 
+    /// Ends a session. A lost child is reaped before the next one starts; what a lost HTTP session has in flight may
+    /// still be answered, and holds up nobody.
+    async fn part_with(&self, session: Session, end: &End) {
+        let limits = &self.outside.limits;
+        match end {
+            End::Stopped => session.close(limits.drain).await,
+            End::Lost(_) if session.outlives_its_loss() => {
+                let grace = limits.call_timeout;
+                self.tasks.spawn(async move { session.close(grace).await });
+            }
+            End::Lost(_) | End::Refused(_) => session.close(Duration::ZERO).await,
+        }
+    }
+
+    /// After a loss: the first is followed by a try at once, one that comes early again by a pause, so that a server
+    /// which dies with every start is not started without end. `false` when stopped.
+    async fn is_back_soon(&mut self, lasted: Duration, reason: String) -> bool {
+        if lasted >= STEADY {
+            self.backoff = Backoff::default();
+            self.is_shaky = false;
+        }
+        if !std::mem::replace(&mut self.is_shaky, true) {
+            return true;
+        }
+        self.set_back(&ConnectError::Failed(reason)).await
+    }
+
     /// Tries until a session stands; `None` when stopped.
     async fn connect(&mut self) -> Option<(Session, Offer)> {
-        let mut backoff = Backoff::default();
         loop {
             let ground = Ground::new(self.outside.clone());
             let attempt = attempt(self.spec.clone(), ground.clone());
@@ -99,29 +138,37 @@ impl Lifeline {
                 }
             };
             ground.end().await;
-            let text = error.to_string();
-            let pause = match (error.is_worth_a_retry(), backoff.failed()) {
-                (true, Pace::Quick(pause)) => {
-                    tracing::debug!(server = %self.spec.name, error = text, "not connected, trying again");
-                    self.publish(Some(&text)).await;
-                    Some(pause)
-                }
-                (true, Pace::Slow(pause)) => {
-                    self.fail(&text).await;
-                    Some(pause)
-                }
-                (false, _) => {
-                    self.fail(&text).await;
-                    None
-                }
-            };
-            if !self.rest(pause).await {
+            if !self.set_back(&error).await {
                 return None;
             }
-            if self.life.state() == State::Error {
-                self.turn(Event::Connect, Some(&text)).await;
-            }
         }
+    }
+
+    /// Tells of a failed try and waits until the next one is due; `false` when stopped.
+    async fn set_back(&mut self, error: &ConnectError) -> bool {
+        let text = error.to_string();
+        let pause = match (error.is_worth_a_retry(), self.backoff.failed()) {
+            (true, Pace::Quick(pause)) => {
+                tracing::debug!(server = %self.spec.name, error = text, "not connected, trying again");
+                self.publish(Some(&text)).await;
+                Some(pause)
+            }
+            (true, Pace::Slow(pause)) => {
+                self.fail(&text).await;
+                Some(pause)
+            }
+            (false, _) => {
+                self.fail(&text).await;
+                None
+            }
+        };
+        if !self.rest(pause).await {
+            return false;
+        }
+        if self.life.state() == State::Error {
+            self.turn(Event::Connect, Some(&text)).await;
+        }
+        true
     }
 
     async fn fail(&mut self, error: &str) {

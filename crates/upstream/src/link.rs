@@ -21,8 +21,14 @@ impl Link {
         match self {
             Self::Stdio(link) => link.request(ticket.id, body).await?,
             Self::Sse(link) => link.request(ticket.id, body).await?,
-            // Each request has its own response here; the session's end does not touch it.
-            Self::Http(link) => return link.request(ticket.id, body).await,
+            // Each request has its own response here; by the ticket comes its deadline, or the end of everything.
+            Self::Http(link) => {
+                return tokio::select! {
+                    biased;
+                    reply = link.request(ticket.id, body) => reply,
+                    ended = &mut ticket.reply => ended.unwrap_or_else(|_| Err(self.gone())),
+                };
+            }
         }
         match (&mut ticket.reply).await {
             Ok(outcome) => outcome,

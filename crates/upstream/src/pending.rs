@@ -3,9 +3,11 @@
 use crate::aside::Aside;
 use crate::error::CallError;
 use bytes::Bytes;
+use portolan_model::ServerName;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
@@ -25,22 +27,34 @@ pub enum Note {
     Other(Bytes),
 }
 
+/// Progress extends a request's deadline, but a server cannot keep a caller for ever.
+const LONGEST: Duration = Duration::from_hours(1);
+
 struct Waiting {
     reply: oneshot::Sender<Result<Reply, CallError>>,
     aside: Option<Arc<Aside>>,
-    last_progress: Option<Instant>,
+    timeout: Duration,
+    deadline: Instant,
+    /// Whatever the progress, not beyond this.
+    at_last: Instant,
     is_written: bool,
 }
 
-enum Table {
-    Open(HashMap<u64, Waiting>),
-    Closed(CallError),
+#[derive(Default)]
+struct Table {
+    waiting: HashMap<u64, Waiting>,
+    /// Why no more requests are taken.
+    closed: Option<CallError>,
+    /// When the sweeper will next look for requests that are over their deadline; `None` while it sleeps for good.
+    looks_at: Option<Instant>,
 }
 
 pub(crate) struct Pending {
     table: Mutex<Table>,
     next_id: AtomicU64,
     emptied: Notify,
+    /// Tells the sweeper that it has to look earlier than it thought.
+    rearmed: Notify,
 }
 
 /// One request in flight; dropping it forgets the request, and a late reply is then nobody's.
@@ -52,6 +66,9 @@ pub(crate) struct Ticket<'p> {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
+        // Closed first: a sender that is dropped wakes its receiver, which is the very task that runs here, and that
+        // costs a turn of the scheduler and the wake-up of an idle thread with every call.
+        self.reply.close();
         self.pending.take(self.id);
     }
 }
@@ -59,9 +76,10 @@ impl Drop for Ticket<'_> {
 impl Pending {
     pub(crate) fn new() -> Self {
         Self {
-            table: Mutex::new(Table::Open(HashMap::new())),
+            table: Mutex::default(),
             next_id: AtomicU64::new(1),
             emptied: Notify::new(),
+            rearmed: Notify::new(),
         }
     }
 
@@ -70,31 +88,70 @@ impl Pending {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn open(&self, aside: Option<Arc<Aside>>) -> Result<Ticket<'_>, CallError> {
+    pub(crate) fn open(&self, timeout: Duration, aside: Option<Arc<Aside>>) -> Result<Ticket<'_>, CallError> {
         let (reply, receiver) = oneshot::channel();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        match &mut *self.lock() {
-            Table::Open(waiting) => {
-                waiting.insert(id, Waiting { reply, aside, last_progress: None, is_written: false });
-            }
-            Table::Closed(reason) => return Err(unsent(reason)),
+        let now = Instant::now();
+        let deadline = now + timeout;
+        let mut table = self.lock();
+        if let Some(reason) = &table.closed {
+            return Err(unsent(reason));
         }
+        let at_last = now + timeout.max(LONGEST);
+        table.waiting.insert(id, Waiting { reply, aside, timeout, deadline, at_last, is_written: false });
+        if table.looks_at.is_none_or(|at| at > deadline) {
+            table.looks_at = Some(deadline);
+            self.rearmed.notify_one();
+        }
+        drop(table);
         Ok(Ticket { id, reply: receiver, pending: self })
+    }
+
+    /// Fails requests that are over their deadline, for as long as it is polled. A timer for each request would be set and
+    /// cleared with each; this one is set about once for as long as a request may take, however many there are.
+    pub(crate) async fn sweep(&self, server: &ServerName) {
+        loop {
+            let looks_at = self.lock().looks_at;
+            let due = async {
+                match looks_at {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.rearmed.notified() => {}
+                () = due => self.fail_overdue(server),
+            }
+        }
+    }
+
+    fn fail_overdue(&self, server: &ServerName) {
+        let now = Instant::now();
+        let mut table = self.lock();
+        let overdue: Vec<u64> =
+            table.waiting.iter().filter(|(_, entry)| entry.deadline <= now).map(|(id, _)| *id).collect();
+        for id in overdue {
+            if let Some(entry) = table.waiting.remove(&id) {
+                let error = CallError::TimedOut { server: server.clone(), limit: entry.timeout };
+                // A caller that has gone needs no answer.
+                entry.reply.send(Err(error)).unwrap_or_default();
+            }
+        }
+        table.looks_at = table.waiting.values().map(|entry| entry.deadline).min();
+        if table.waiting.is_empty() {
+            self.emptied.notify_waiters();
+        }
     }
 
     /// Says that a request's bytes are about to go out; `false` if nobody waits for it any more.
     pub(crate) fn begin_write(&self, id: u64) -> bool {
-        match &mut *self.lock() {
-            Table::Open(waiting) => waiting.get_mut(&id).map(|w| w.is_written = true).is_some(),
-            Table::Closed(_) => false,
-        }
+        self.lock().waiting.get_mut(&id).map(|entry| entry.is_written = true).is_some()
     }
 
     fn take(&self, id: u64) -> Option<Waiting> {
         let mut table = self.lock();
-        let Table::Open(waiting) = &mut *table else { return None };
-        let taken = waiting.remove(&id);
-        if waiting.is_empty() {
+        let taken = table.waiting.remove(&id);
+        if table.waiting.is_empty() {
             self.emptied.notify_waiters();
         }
         taken
@@ -105,13 +162,12 @@ impl Pending {
         self.take(id).is_some_and(|waiting| waiting.reply.send(outcome).is_ok())
     }
 
-    /// Passes a note to the call it belongs to; `None` gives it back where there is no such call.
+    /// Passes a note to the call it belongs to. Progress gives the call more time.
     pub(crate) fn note(&self, id: u64, note: Note) -> Noted {
         let mut table = self.lock();
-        let Table::Open(waiting) = &mut *table else { return Noted::NoSuchCall };
-        let Some(entry) = waiting.get_mut(&id) else { return Noted::NoSuchCall };
+        let Some(entry) = table.waiting.get_mut(&id) else { return Noted::NoSuchCall };
         if matches!(note, Note::Progress(_)) {
-            entry.last_progress = Some(Instant::now());
+            entry.deadline = (Instant::now() + entry.timeout).min(entry.at_last);
         }
         match &entry.aside {
             Some(aside) if aside.add(note) => Noted::Passed,
@@ -120,47 +176,43 @@ impl Pending {
         }
     }
 
-    pub(crate) fn last_progress(&self, id: u64) -> Option<Instant> {
-        match &*self.lock() {
-            Table::Open(waiting) => waiting.get(&id)?.last_progress,
-            Table::Closed(_) => None,
-        }
-    }
-
     /// The call in flight, if there is exactly one.
     pub(crate) fn sole(&self) -> Option<u64> {
-        match &*self.lock() {
-            Table::Open(waiting) if waiting.len() == 1 => waiting.keys().next().copied(),
-            Table::Open(_) | Table::Closed(_) => None,
-        }
+        let table = self.lock();
+        if table.waiting.len() == 1 { table.waiting.keys().next().copied() } else { None }
+    }
+
+    /// Takes no more requests; those in flight go on, for each has an answer of its own to wait for.
+    pub(crate) fn refuse(&self, reason: &CallError) {
+        self.lock().closed.get_or_insert_with(|| reason.clone());
     }
 
     /// Ends every call: what was written is lost, what was not may go elsewhere. Later calls are refused.
     pub(crate) fn close(&self, reason: &CallError) {
-        let old = {
+        let waiting = {
             let mut table = self.lock();
-            if matches!(*table, Table::Closed(_)) {
-                return;
-            }
-            std::mem::replace(&mut *table, Table::Closed(reason.clone()))
+            table.closed.get_or_insert_with(|| reason.clone());
+            std::mem::take(&mut table.waiting)
         };
-        if let Table::Open(waiting) = old {
-            for (_, entry) in waiting {
-                let outcome = if entry.is_written { reason.clone() } else { unsent(reason) };
-                // A caller that has gone needs no answer.
-                entry.reply.send(Err(outcome)).unwrap_or_default();
-            }
+        for (_, entry) in waiting {
+            let outcome = if entry.is_written { written(reason) } else { unsent(reason) };
+            // A caller that has gone needs no answer.
+            entry.reply.send(Err(outcome)).unwrap_or_default();
         }
         self.emptied.notify_waiters();
+    }
+
+    /// Why no more requests are taken, if that is so.
+    pub(crate) fn closed(&self) -> Option<CallError> {
+        self.lock().closed.clone()
     }
 
     /// Waits until nothing is in flight.
     pub(crate) async fn idle(&self) {
         loop {
             let emptied = self.emptied.notified();
-            match &*self.lock() {
-                Table::Open(waiting) if !waiting.is_empty() => {}
-                Table::Open(_) | Table::Closed(_) => return,
+            if self.lock().waiting.is_empty() {
+                return;
             }
             emptied.await;
         }
@@ -174,6 +226,21 @@ pub(crate) enum Noted {
     Dropped,
     NotWanted,
     NoSuchCall,
+}
+
+/// Whatever was not sent of another call: this one was, and may have taken effect.
+fn written(reason: &CallError) -> CallError {
+    match reason {
+        CallError::NotSent { server, reason } => {
+            CallError::Lost { server: server.clone(), reason: reason.clone() }
+        }
+        CallError::Lost { .. }
+        | CallError::TimedOut { .. }
+        | CallError::Cancelled
+        | CallError::TooLarge { .. }
+        | CallError::Busy { .. }
+        | CallError::Protocol { .. } => reason.clone(),
+    }
 }
 
 fn unsent(reason: &CallError) -> CallError {
@@ -193,7 +260,8 @@ fn unsent(reason: &CallError) -> CallError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use portolan_model::ServerName;
+
+    const LIMIT: Duration = Duration::from_mins(1);
 
     fn lost() -> CallError {
         CallError::Lost { server: ServerName::parse("s").unwrap(), reason: "gone".into() }
@@ -202,19 +270,21 @@ mod tests {
     #[tokio::test]
     async fn closing_tells_written_calls_that_they_are_lost_and_others_that_they_may_go_elsewhere() {
         let pending = Pending::new();
-        let (mut written, mut queued) = (pending.open(None).unwrap(), pending.open(None).unwrap());
+        let (mut written, mut queued) =
+            (pending.open(LIMIT, None).unwrap(), pending.open(LIMIT, None).unwrap());
         assert!(pending.begin_write(written.id));
-        pending.close(&lost());
+        // Whether the call that noticed was sent or not says nothing of the others.
+        pending.close(&unsent(&lost()));
         assert!(matches!((&mut written.reply).await, Ok(Err(CallError::Lost { .. }))));
         assert!(matches!((&mut queued.reply).await, Ok(Err(CallError::NotSent { .. }))));
-        assert!(matches!(pending.open(None), Err(CallError::NotSent { .. })));
+        assert!(matches!(pending.open(LIMIT, None), Err(CallError::NotSent { .. })));
     }
 
     #[tokio::test]
     async fn f16_f17_a_reply_reaches_its_own_call_once_and_nobody_else() {
         let pending = Pending::new();
-        let mut first = pending.open(None).unwrap();
-        let second = pending.open(None).unwrap();
+        let mut first = pending.open(LIMIT, None).unwrap();
+        let second = pending.open(LIMIT, None).unwrap();
         let reply = || Ok(Reply::Result(Bytes::from_static(b"1")));
         assert!(!pending.complete(999, reply()));
         assert!(pending.complete(first.id, reply()));
@@ -223,5 +293,25 @@ mod tests {
         assert_eq!(pending.sole(), Some(second.id));
         drop(second);
         pending.idle().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f15_a_request_fails_at_its_deadline_and_progress_moves_it() {
+        let pending = Pending::new();
+        let server = ServerName::parse("s").unwrap();
+        let (mut plain, mut busy) = (pending.open(LIMIT, None).unwrap(), pending.open(LIMIT, None).unwrap());
+        let begun = Instant::now();
+        let calls = async {
+            tokio::time::sleep(LIMIT / 2).await;
+            pending.note(busy.id, Note::Progress(Bytes::new()));
+            assert!(matches!((&mut plain.reply).await, Ok(Err(CallError::TimedOut { .. }))));
+            assert_eq!(begun.elapsed().as_secs(), 60);
+            assert!(matches!((&mut busy.reply).await, Ok(Err(CallError::TimedOut { .. }))));
+            assert_eq!(begun.elapsed().as_secs(), 90);
+        };
+        tokio::select! {
+            () = calls => {}
+            () = pending.sweep(&server) => {}
+        }
     }
 }

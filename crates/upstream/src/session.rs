@@ -10,7 +10,7 @@ use crate::link::http::{HttpLink, OpenError};
 use crate::link::remote::Remote;
 use crate::link::sse::SseLink;
 use crate::link::stdio::StdioLink;
-use crate::pending::{Reply, Ticket};
+use crate::pending::Reply;
 use bytes::Bytes;
 use portolan_model::{Endpoint, RemoteKind, ServerName};
 use portolan_telemetry::counters;
@@ -18,12 +18,8 @@ use portolan_wire::answer;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-/// Progress extends a call's deadline, but a server cannot keep a caller for ever.
-const LONGEST_CALL: Duration = Duration::from_hours(1);
 
 /// What a session stands on: the outside world, and the tokens and tasks that end with it.
 #[derive(Clone)]
@@ -82,6 +78,7 @@ impl Session {
     ) -> Result<Self, ConnectError> {
         let outside = ground.outside.clone();
         let inbox = Arc::new(Inbox::new(server.clone(), outside.notices.clone(), outside.limits.json_depth));
+        ground.tasks.spawn(sweep(inbox.clone(), ground.stop.clone()));
         let (mut link, reply) = open_link(endpoint, &inbox, &ground).await?;
         let welcome = Welcome::read(&reply, &outside.identity)?;
         if let Link::Http(link) = &mut link {
@@ -108,16 +105,18 @@ impl Session {
         self.0.ground.closed.is_cancelled()
     }
 
-    pub(crate) async fn closed(&self) {
+    /// Waits until it is of no use any more.
+    pub async fn closed(&self) {
         self.0.ground.closed.cancelled().await;
     }
 
     /// Why it closed, in words for people.
     pub(crate) fn epitaph(&self) -> String {
-        match self.0.inbox.pending.open(None) {
-            Err(error) => ConnectError::from(error).to_string(),
-            Ok(_) => "the connection was lost".to_owned(),
-        }
+        let closed = self.0.inbox.pending.closed();
+        closed.map_or_else(
+            || "the connection was lost".to_owned(),
+            |error| ConnectError::from(error).to_string(),
+        )
     }
 
     pub(crate) async fn tools_changed(&self) {
@@ -131,55 +130,30 @@ impl Session {
         let Ok(_slot) = inner.slots.try_acquire() else {
             return Err(CallError::Busy { server: self.server().clone(), limit });
         };
-        let mut ticket = inner.inbox.pending.open(ask.aside.cloned())?;
+        let mut ticket = inner.inbox.pending.open(ask.timeout, ask.aside.cloned())?;
         let id = ticket.id;
         let mut body = answer::request_head(id, ask.method);
         (ask.params)(id, &mut body);
         body.push(b'}');
-        self.within_deadline(&mut ticket, body.into(), &ask).await
-    }
-
-    async fn within_deadline(
-        &self,
-        ticket: &mut Ticket<'_>,
-        body: Bytes,
-        ask: &Ask<'_>,
-    ) -> Result<Reply, CallError> {
-        let (inner, id, begun) = (&*self.0, ticket.id, Instant::now());
-        let cancelled = async {
-            match ask.aside {
-                Some(aside) => aside.cancelled().await,
-                None => std::future::pending().await,
-            }
+        let outcome = tokio::select! {
+            biased;
+            outcome = inner.link.carry(&mut ticket, body.into()) => outcome,
+            () = cancelled(ask.aside) => Err(CallError::Cancelled),
         };
-        let mut work = std::pin::pin!(inner.link.carry(ticket, body));
-        let mut cancelled = std::pin::pin!(cancelled);
-        let mut limit = std::pin::pin!(tokio::time::sleep(ask.timeout));
-        loop {
-            tokio::select! {
-                biased;
-                outcome = &mut work => return outcome,
-                () = &mut cancelled => {
-                    self.cancel_upstream(id, "the client cancelled the request");
-                    return Err(CallError::Cancelled);
-                }
-                () = &mut limit => {
-                    let until = inner.inbox.pending.last_progress(id).map(|at| at + ask.timeout);
-                    match until.filter(|until| *until > Instant::now() && begun.elapsed() < LONGEST_CALL) {
-                        Some(until) => limit.as_mut().reset(until),
-                        None => {
-                            self.cancel_upstream(id, "the time limit of the call was reached");
-                            return Err(CallError::TimedOut { server: self.server().clone(), limit: ask.timeout });
-                        }
-                    }
-                }
+        match &outcome {
+            Err(CallError::Cancelled) => self.cancel_upstream(id, ask.aside.and_then(|aside| aside.reason())),
+            Err(CallError::TimedOut { .. }) => {
+                self.cancel_upstream(id, Some(r#""the time limit was reached""#));
             }
+            _ => {}
         }
+        outcome
     }
 
-    /// Tells the server that nobody waits for the answer any more; it may not hear it.
-    fn cancel_upstream(&self, id: u64, reason: &str) {
-        let params = format!(r#"{{"requestId":{id},"reason":"{reason}"}}"#);
+    /// Tells the server that nobody waits for the answer any more; it may not hear it. The reason is raw JSON.
+    fn cancel_upstream(&self, id: u64, reason: Option<&str>) {
+        let reason = reason.map(|reason| format!(r#","reason":{reason}"#)).unwrap_or_default();
+        let params = format!(r#"{{"requestId":{id}{reason}}}"#);
         self.tell_soon(answer::notification("notifications/cancelled", Some(&params)).into());
     }
 
@@ -206,12 +180,16 @@ impl Session {
         }
     }
 
+    /// Whether what is in flight can still be answered after the session was lost: each request has its own response.
+    pub(crate) fn outlives_its_loss(&self) -> bool {
+        matches!(self.0.link, Link::Http(_))
+    }
+
     /// Lets what is in flight end, within `grace`, then ends the session and everything of it.
     pub(crate) async fn close(&self, grace: Duration) {
         let inner = &*self.0;
         tokio::select! {
             () = inner.inbox.pending.idle() => {}
-            () = self.closed() => {}
             () = inner.ground.outside.hurry.cancelled() => {}
             () = tokio::time::sleep(grace) => {}
         }
@@ -220,6 +198,22 @@ impl Session {
         }
         inner.inbox.pending.close(&inner.inbox.lost("the server is being disconnected"));
         inner.ground.end().await;
+    }
+}
+
+/// Ends requests at their deadlines, for as long as the session lives.
+async fn sweep(inbox: Arc<Inbox>, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = inbox.pending.sweep(&inbox.server) => {}
+    }
+}
+
+/// Ready when the client wants the call ended; never where there is no client.
+async fn cancelled(aside: Option<&Arc<Aside>>) {
+    match aside {
+        Some(aside) => aside.cancelled().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ends the children's groups even when Portolan is killed: a tiny process of the same binary that holds a pipe.
 
-use crate::child::Group;
+use crate::child::{Group, stand_apart};
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -70,7 +70,7 @@ fn start() -> std::io::Result<Child> {
     let binary = std::env::current_exe()?;
     #[expect(clippy::disallowed_methods, reason = "the watchdog is no server: it is this binary again")]
     let mut command = Command::new(binary);
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    stand_apart(&mut command);
     command.arg(ARGUMENT).env_clear().current_dir("/");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }

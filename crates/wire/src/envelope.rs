@@ -159,6 +159,21 @@ pub fn id_in_tail(tail: &[u8]) -> Option<u64> {
     own_id(value.trim())
 }
 
+/// How far from either end of a message that is no JSON its id is looked for.
+const WRECK_END: usize = 512;
+
+/// The id of a reply that cannot be used: from its members where they can still be told apart, else from either end.
+pub fn id_in_wreck(bytes: &[u8]) -> Option<u64> {
+    let members = std::str::from_utf8(bytes).ok().and_then(|text| Members::parse(text).ok());
+    match members {
+        // The id beside a method is the other side's own.
+        Some(members) if members.get("method").is_some() => None,
+        Some(members) => members.get("id").and_then(own_id),
+        None => id_in_head(&bytes[..bytes.len().min(WRECK_END)])
+            .or_else(|| id_in_tail(&bytes[bytes.len().saturating_sub(WRECK_END)..])),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +232,16 @@ mod tests {
         }
         assert_eq!(own_id("\"x\""), None);
         assert_eq!(own_id("null"), None);
+    }
+
+    #[test]
+    fn f22_a_reply_that_cannot_be_used_still_names_its_call_wherever_the_id_stands() {
+        assert_eq!(id_in_wreck(br#"{"error":{"code":1},"id":12,"jsonrpc":"2.0","result":{}}"#), Some(12));
+        assert_eq!(id_in_wreck(br#"{"jsonrpc":"2.0","id":"12"}"#), Some(12));
+        assert_eq!(id_in_wreck(b"{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":\"\xff\"}"), Some(12));
+        assert_eq!(id_in_wreck(br#"{"jsonrpc":"1.0","id":12,"method":"ping"}"#), None);
+        assert_eq!(id_in_wreck(br#"{"result":{"id":12}}"#), None);
+        assert_eq!(id_in_wreck(b"nonsense"), None);
     }
 
     #[test]

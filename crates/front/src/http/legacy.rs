@@ -1,38 +1,20 @@
 //! The older HTTP+SSE: one GET opens the session and carries every answer, POSTs carry the messages in.
 
 use super::streamable::{check_content, read};
-use super::{reply, view_of};
+use super::{Request, Response, reply};
 use crate::Front;
-use crate::body::Listening;
+use crate::body::{Body, Listening};
 use crate::styles::Transport;
-use axum::body::Body;
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
 use http::StatusCode;
-use http::header::HeaderMap;
 use portolan_catalog::View;
-use serde::Deserialize;
 use std::sync::Arc;
 
-#[derive(Deserialize)]
-pub(super) struct SessionQuery {
-    #[serde(rename = "sessionId")]
-    session: String,
-}
-
-pub(super) async fn open_all(State(front): State<Arc<Front>>) -> Response {
-    open(&front, View::All, "/messages")
-}
-
-pub(super) async fn open_one(State(front): State<Arc<Front>>, server: Path<String>) -> Response {
-    match view_of(&front, &server) {
-        Ok(view) => open(&front, view, &format!("/servers/{}/messages", *server)),
-        Err(refused) => refused,
-    }
-}
-
 /// Opens the stream; its first event names the address for messages, and its end ends the session.
-fn open(front: &Arc<Front>, view: View, path: &str) -> Response {
+pub(super) fn open(front: &Arc<Front>, view: View) -> Response {
+    let path = match &view {
+        View::All => "/messages".to_owned(),
+        View::Server(server) => format!("/servers/{server}/messages"),
+    };
     let client = front.new_client(view);
     let Some(messages) = client.open_stream() else {
         return reply::status(StatusCode::INTERNAL_SERVER_ERROR, "the stream could not be opened");
@@ -46,7 +28,7 @@ fn open(front: &Arc<Front>, view: View, path: &str) -> Response {
     let mut listening = Listening::new(messages);
     listening.ready.push_back(format!("event: endpoint\ndata: {path}?sessionId={id}\n\n").into());
     listening.keep(Ending { front: front.clone(), id });
-    reply::stream(Body::new(listening))
+    reply::stream(Body::listening(listening))
 }
 
 /// Ends a session when its stream is dropped.
@@ -61,17 +43,14 @@ impl Drop for Ending {
     }
 }
 
-/// One message of a client; its answer goes over the stream.
-pub(super) async fn message(
-    State(front): State<Arc<Front>>,
-    Query(query): Query<SessionQuery>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let Some(held) = front.sessions.get(&query.session) else {
+/// One message of a client; its answer goes over the stream. The session of another view is as good as none.
+pub(super) async fn message(front: &Arc<Front>, view: &View, request: Request) -> Response {
+    let session = request.uri().query().and_then(session_in).and_then(|id| front.sessions.get(id));
+    let Some(held) = session.filter(|held| held.client.view == *view) else {
         return reply::status(StatusCode::NOT_FOUND, "session not found: its event stream has ended");
     };
-    if let Err(refused) = check_content(&headers) {
+    let (head, body) = request.into_parts();
+    if let Err(refused) = check_content(&head.headers) {
         return refused;
     }
     match read(body, front.options.limits.request_body_bytes).await {
@@ -81,4 +60,9 @@ pub(super) async fn message(
         }
         Err(refused) => refused,
     }
+}
+
+/// The session's id, which is hexadecimal digits and so never escaped.
+fn session_in(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
 }

@@ -1,38 +1,40 @@
 //! Accepting connections: bounded in time, without delay, and able to run out of descriptors without falling over.
 
 use super::guard::{Guard, Refusal};
-use super::reply;
+use super::prompt::promptly;
+use super::{Request, Response, reply};
 use crate::Front;
-use axum::Router as Routes;
-use axum::response::Response;
-use http::{Request, StatusCode};
-use hyper::body::Incoming;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use crate::client::Client;
+use http::StatusCode;
+use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
-/// A client that takes longer over its headers, or is idle for longer between two requests, is let go.
-const HEADERS: Duration = Duration::from_mins(1);
+/// A client that sends no whole request head for this long, or twice this long, is let go.
+const IDLE: Duration = Duration::from_mins(1);
 /// Out of descriptors, accepting again at once would only spin.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often sessions are looked over for idle ones.
 const SWEEP: Duration = Duration::from_mins(1);
+/// How often calls in flight grow older; at the third tick a silent one gets a sign of life.
+const TICK: Duration = Duration::from_secs(5);
 
 /// Serves until the front is stopped; connections are tasks of the front.
 pub async fn serve(front: Arc<Front>, listener: TcpListener, guard: Guard) {
-    let routes = super::routes(front.clone());
     let guard = Arc::new(guard);
-    let mut sweep = tokio::time::interval(SWEEP);
+    let (mut sweep, mut tick) = (tokio::time::interval(SWEEP), tokio::time::interval(TICK));
     loop {
         tokio::select! {
             () = front.stop.cancelled() => break,
             _ = sweep.tick() => front.sessions.sweep(),
+            _ = tick.tick() => front.sessions.each(Client::tick),
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let connection = connection(front.clone(), routes.clone(), guard.clone(), stream);
-                    front.tasks.spawn(connection);
+                    let connection = connection(front.clone(), guard.clone(), stream);
+                    front.tasks.spawn(promptly(connection));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be accepted right now");
@@ -42,48 +44,39 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, guard: Guard) {
         }
     }
     drop(listener);
-    front.sessions.hang_up_all();
+    front.sessions.hang_up_when_done(&front.tasks);
 }
 
-async fn connection(front: Arc<Front>, routes: Routes, guard: Arc<Guard>, stream: TcpStream) {
+async fn connection(front: Arc<Front>, guard: Arc<Guard>, stream: TcpStream) {
     // Small answers leave at once instead of waiting 40 ms for company.
     stream.set_nodelay(true).ok();
-    let stop = front.stop.clone();
-    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+    let (stop, pulse) = (front.stop.clone(), Arc::new(Pulse::default()));
+    let felt = pulse.clone();
+    let service = hyper::service::service_fn(move |request: Request| {
         let refused = admit(&front, &guard, &request);
-        let routes = routes.clone();
+        let (front, beat) = (front.clone(), Beat::new(felt.clone()));
         async move {
+            let _beat = beat;
             Ok::<Response, Infallible>(match refused {
                 Some(response) => response,
-                None => tower_call(routes, request).await,
+                None => super::route(front, request).await,
             })
         }
     });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS)
-        .serve_connection(TokioIo::new(stream), service);
+    let connection =
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         // A connection that breaks is its client's affair; what was in flight on it has been dropped.
-        done = connection.as_mut() => done.unwrap_or_default(),
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await.unwrap_or_default();
-        }
+        done = connection.as_mut() => return done.unwrap_or_default(),
+        () = stop.cancelled() => {}
+        () = pulse.stopped() => {}
     }
+    connection.as_mut().graceful_shutdown();
+    connection.await.unwrap_or_default();
 }
 
-async fn tower_call(routes: Routes, request: Request<Incoming>) -> Response {
-    use tower_service::Service as _;
-    let mut routes = routes;
-    match routes.call(request.map(axum::body::Body::new)).await {
-        Ok(response) => response,
-        Err(never) => match never {},
-    }
-}
-
-fn admit(front: &Front, guard: &Guard, request: &Request<Incoming>) -> Option<Response> {
+fn admit(front: &Front, guard: &Guard, request: &Request) -> Option<Response> {
     if front.stop.is_cancelled() {
         return Some(reply::status(StatusCode::SERVICE_UNAVAILABLE, "Portolan is shutting down"));
     }
@@ -99,5 +92,44 @@ fn admit(front: &Front, guard: &Guard, request: &Request<Incoming>) -> Option<Re
             -32600,
             "pages of this Origin may not call here: add it to `allowed_origins` if they should",
         )),
+    }
+}
+
+/// Whether a connection is used: looked at once a minute, which costs a request nothing, where a timer for every request's
+/// head would be set and cleared each time.
+#[derive(Default)]
+struct Pulse {
+    begun: AtomicU32,
+    ended: AtomicU32,
+}
+
+impl Pulse {
+    /// Returns when no request has begun for a whole interval, and none is being answered.
+    async fn stopped(&self) {
+        let mut last = None;
+        loop {
+            let begun = self.begun.load(Ordering::Relaxed);
+            if last == Some(begun) && begun == self.ended.load(Ordering::Relaxed) {
+                return;
+            }
+            last = Some(begun);
+            tokio::time::sleep(IDLE).await;
+        }
+    }
+}
+
+/// One request, from its head to its answer's.
+struct Beat(Arc<Pulse>);
+
+impl Beat {
+    fn new(pulse: Arc<Pulse>) -> Self {
+        pulse.begun.fetch_add(1, Ordering::Relaxed);
+        Self(pulse)
+    }
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
     }
 }

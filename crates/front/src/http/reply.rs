@@ -1,11 +1,11 @@
 //! Answers that are no results: statuses with a sentence, and JSON-RPC errors that have an HTTP status.
 
-use crate::body::Whole;
+use super::Response;
+use crate::body::Body;
 use crate::methods::Pieces;
-use axum::body::Body;
-use axum::response::Response;
+use bytes::Bytes;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use portolan_wire::answer;
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -13,15 +13,25 @@ pub(crate) const STREAM: HeaderValue = HeaderValue::from_static("text/event-stre
 
 /// A plain status with a sentence for people.
 pub(crate) fn status(code: StatusCode, text: &str) -> Response {
-    let mut response = Response::new(Body::from(format!("{text}\n")));
+    let mut response = Response::new(Body::from(Pieces::Whole(format!("{text}\n").into())));
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }
 
 pub(crate) fn accepted() -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::ACCEPTED;
+    empty(StatusCode::ACCEPTED)
+}
+
+pub(crate) fn empty(code: StatusCode) -> Response {
+    let mut response = Response::new(Body::from(Pieces::Whole(Bytes::new())));
+    *response.status_mut() = code;
+    response
+}
+
+pub(crate) fn not_allowed(verbs: &'static str) -> Response {
+    let mut response = status(StatusCode::METHOD_NOT_ALLOWED, &format!("this place takes {verbs}"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(verbs));
     response
 }
 
@@ -35,7 +45,7 @@ pub(crate) fn json(pieces: Pieces) -> Response {
 }
 
 pub(crate) fn with_status(status: StatusCode, pieces: Pieces) -> Response {
-    let mut response = Response::new(Body::new(Whole::from(pieces)));
+    let mut response = Response::new(Body::from(pieces));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response

@@ -1,67 +1,51 @@
 //! Streamable HTTP: a POST for each message, JSON back when nothing was streamed, an event stream else.
 
-use super::{reply, view_of};
+use super::{Response, reply};
 use crate::Front;
-use crate::body::{KEEP_ALIVE, Listening, Telling};
+use crate::body::{Body, Listening, Telling};
 use crate::methods::{Method, Pieces, Request, refusal};
 use crate::sessions::Held;
 use crate::styles::Transport;
-use axum::body::Body;
-use axum::extract::{Path, State};
-use axum::response::Response;
 use bytes::Bytes;
-use http::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method as Verb, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming as Received;
 use portolan_catalog::View;
 use portolan_router::Aside;
 use portolan_wire::{Incoming, Message, Revision, envelope, sse};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
 
 const SESSION: &str = "mcp-session-id";
 const PROTOCOL: &str = "mcp-protocol-version";
 const INVALID_REQUEST: i32 = -32600;
 /// A client that takes longer over its body is let go.
 const BODY: Duration = Duration::from_secs(30);
+/// How many times the limit an oversized body is read to its end before its connection is given up.
+const FORGOTTEN: usize = 16;
 /// What a batch may hold at most.
 const MOST_IN_BATCH: usize = 100;
 
 type Refused = Response;
 
-pub(super) async fn all(State(front): State<Arc<Front>>, request: http::Request<Body>) -> Response {
-    serve(front, View::All, request).await
-}
-
-pub(super) async fn one(
-    State(front): State<Arc<Front>>,
-    server: Path<String>,
-    request: http::Request<Body>,
-) -> Response {
-    match view_of(&front, &server) {
-        Ok(view) => serve(front, view, request).await,
-        Err(refused) => refused,
-    }
-}
-
-async fn serve(front: Arc<Front>, view: View, request: http::Request<Body>) -> Response {
+pub(super) async fn serve(front: Arc<Front>, view: View, request: super::Request) -> Response {
     let (head, body) = request.into_parts();
     let answered = match head.method {
         Verb::POST => take(front, view, &head.headers, body).await,
         Verb::GET => listen(&front, &view, &head.headers),
         Verb::DELETE => leave(&front, &view, &head.headers),
-        _ => {
-            let mut response =
-                reply::status(StatusCode::METHOD_NOT_ALLOWED, "MCP takes POST, GET and DELETE");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
-            Err(response)
-        }
+        _ => Err(reply::not_allowed("POST, GET, DELETE")),
     };
     answered.unwrap_or_else(|refused| refused)
 }
 
-async fn take(front: Arc<Front>, view: View, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
+async fn take(
+    front: Arc<Front>,
+    view: View,
+    headers: &HeaderMap,
+    body: Received,
+) -> Result<Response, Refused> {
     check_media(headers)?;
     let line = read(body, front.options.limits.request_body_bytes).await?;
     let message = envelope::parse(&line, front.options.limits.json_depth).map_err(|malformed| {
@@ -121,16 +105,29 @@ fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
     })
 }
 
-pub(super) async fn read(body: Body, limit: usize) -> Result<Bytes, Refused> {
-    let whole = tokio::time::timeout(BODY, Limited::new(body, limit).collect()).await;
+pub(super) async fn read(mut body: Received, limit: usize) -> Result<Bytes, Refused> {
+    let whole = tokio::time::timeout(BODY, Limited::new(&mut body, limit).collect()).await;
     match whole {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => {
+            tokio::time::timeout(BODY, forget(body, limit)).await.unwrap_or_default();
             let text = format!("the body is larger than the limit of {limit} bytes");
             Err(reply::refused(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST, &text))
         }
         Ok(Err(_)) => Err(reply::status(StatusCode::BAD_REQUEST, "the body could not be read")),
         Err(_) => Err(reply::status(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
+    }
+}
+
+/// Reads on for a while without keeping anything: who is still sending when its connection is closed never sees why.
+async fn forget(mut body: Received, limit: usize) {
+    let mut left = limit.saturating_mul(FORGOTTEN);
+    while let Some(Ok(frame)) = body.frame().await {
+        let read = frame.data_ref().map_or(0, Bytes::len);
+        match left.checked_sub(read) {
+            Some(rest) => left = rest,
+            None => return,
+        }
     }
 }
 
@@ -186,7 +183,6 @@ async fn answer(front: Arc<Front>, held: Arc<Held>, request: Request) -> Respons
         biased;
         answer = &mut answering => Some(answer),
         () = aside.noted() => None,
-        () = sleep(KEEP_ALIVE) => None,
     };
     match done {
         Some(Some(answer)) if !aside.has_notes() => reply::json(answer),
@@ -196,7 +192,7 @@ async fn answer(front: Arc<Front>, held: Arc<Held>, request: Request) -> Respons
                 Some(answer) => telling.finish(answer),
                 None => telling.go_on(answering),
             }
-            reply::stream(Body::new(telling))
+            reply::stream(Body::telling(telling))
         }
     }
 }
@@ -235,7 +231,7 @@ fn listen(front: &Front, view: &View, headers: &HeaderMap) -> Result<Response, R
             let mut listening = Listening::new(messages);
             // Says to whatever stands between that the stream is open.
             listening.ready.push_back(Bytes::from_static(sse::KEEP_ALIVE));
-            Ok(reply::stream(Body::new(listening)))
+            Ok(reply::stream(Body::listening(listening)))
         }
         None => {
             let text = "this session has as many open streams as it may have";
@@ -249,7 +245,5 @@ fn leave(front: &Front, view: &View, headers: &HeaderMap) -> Result<Response, Re
     session(front, view, headers)?;
     let id = headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or("");
     front.sessions.close(id);
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(reply::empty(StatusCode::NO_CONTENT))
 }

@@ -21,8 +21,8 @@ pub(crate) fn run(args: &AggregateArgs) -> Result<ExitCode, Failure> {
     }
     shutdown::run(async {
         let gateway = wire_up::gateway(settings, env, Some(&path))?;
-        let mut signals = Signals::new().context("signals cannot be heard")?;
-        gateway.fleet.apply(servers.specs).await;
+        let mut signals = Signals::new().and_then(Signals::with_hangup).context("signals cannot be heard")?;
+        gateway.apply(servers.specs).await;
         let talk =
             portolan_front::stdio::serve(gateway.front.clone(), tokio::io::stdin(), tokio::io::stdout());
         let mut talk = std::pin::pin!(talk);

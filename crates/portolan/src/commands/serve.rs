@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         let gateway = wire_up::gateway(settings, env, config.as_deref())?;
         let mut signals = Signals::new().context("signals cannot be heard")?;
         let listener = listen(gateway.settings.listen).await?;
-        gateway.fleet.apply(servers.map(|s| s.specs).unwrap_or_default()).await;
+        gateway.apply(servers.map(|s| s.specs).unwrap_or_default()).await;
         serve(&gateway, listener, config, &mut signals).await?;
         Ok(ExitCode::SUCCESS)
     })
@@ -87,7 +87,7 @@ async fn follow(gateway: &Gateway, config: Option<&Path>, changes: Option<Change
     while changes.recv().await.is_some() {
         match wire_up::servers(path, &gateway.settings) {
             Ok(servers) => {
-                gateway.fleet.apply(servers.specs).await;
+                gateway.apply(servers.specs).await;
                 tracing::info!("{} was read again and applied", path.display());
             }
             Err(Failure::Failed(error) | Failure::Wrong(error)) => {

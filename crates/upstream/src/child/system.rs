@@ -1,4 +1,4 @@
-//! Process groups as this system has them. Another system is another file with the same three names.
+//! Process groups as this system has them. Another system is another file with the same names.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
@@ -11,6 +11,11 @@ pub(crate) struct Group(Pid);
 /// signal of ours reaches its descendants.
 pub(crate) fn lead_a_group(command: &mut Command) {
     command.process_group(0);
+}
+
+/// The same for a process that is no server: it outlives what ends our own group.
+pub(crate) fn stand_apart(command: &mut std::process::Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
 }
 
 impl Group {

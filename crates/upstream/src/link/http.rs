@@ -92,6 +92,8 @@ impl HttpLink {
     }
 
     pub(crate) async fn request(&self, id: u64, body: Bytes) -> Result<Reply, CallError> {
+        // From here on only the server's own word says that nothing was taken in.
+        self.inbox.pending.begin_write(id);
         let response = self.post(body).await?;
         if self.has_session && response.status() == StatusCode::NOT_FOUND {
             return Err(self.forgotten());
@@ -104,7 +106,7 @@ impl HttpLink {
         self.remote.post(body).await.map_err(|error| {
             let error = remote::call_error(&error, &self.inbox);
             if matches!(error, CallError::NotSent { .. }) {
-                self.inbox.pending.close(&error);
+                self.inbox.pending.refuse(&error);
                 self.ground.closed.cancel();
             }
             error
@@ -115,7 +117,7 @@ impl HttpLink {
     /// request. The lifeline opens a new session; the call may go out on that one.
     fn forgotten(&self) -> CallError {
         let error = self.inbox.unsent("the server has forgotten the session");
-        self.inbox.pending.close(&error);
+        self.inbox.pending.refuse(&error);
         self.ground.closed.cancel();
         error
     }
@@ -129,6 +131,7 @@ impl HttpLink {
                     .map_err(|e| remote::call_error(&e, &self.inbox))?;
                 match self.inbox.take(&body, Some(id)) {
                     Taken::Reply(reply) => Ok(reply),
+                    Taken::Failed(error) => Err(error),
                     Taken::Done | Taken::Answer(_) => Err(self
                         .inbox
                         .broken(&format_args!("its answer ({status}) holds no reply to the request"))),
@@ -155,6 +158,10 @@ impl HttpLink {
                 match self.inbox.take(&event.data, Some(id)) {
                     Taken::Done => {}
                     Taken::Answer(answer) => self.tell_soon(answer.into()),
+                    Taken::Failed(error) => {
+                        self.drain(body);
+                        return Err(error);
+                    }
                     Taken::Reply(reply) => {
                         self.drain(body);
                         return Ok(reply);
@@ -230,7 +237,7 @@ impl HttpLink {
             match self.remote.get_stream().await {
                 Err(error) if error.was_sent() => {}
                 Err(error) => {
-                    self.inbox.pending.close(&self.inbox.lost(error.to_string()));
+                    self.inbox.pending.refuse(&self.inbox.lost(error.to_string()));
                     self.ground.closed.cancel();
                     return;
                 }

@@ -42,7 +42,8 @@ impl Remote {
             return Err(bad("its url holds credentials: put them into `headers`".to_owned()));
         }
         let uri: Uri = parsed.as_str().parse().map_err(|e| bad(format!("its url cannot be used: {e}")))?;
-        let mut headers = HeaderMap::new();
+        // Requests are mostly POSTs: what those carry is made once and copied.
+        let mut headers = HeaderMap::from_iter([(ACCEPT, BOTH), (CONTENT_TYPE, JSON)]);
         for (name, value) in configured {
             let name: HeaderName =
                 name.parse().map_err(|_| bad(format!("header name {name:?} is not usable")))?;
@@ -75,15 +76,13 @@ impl Remote {
     }
 
     pub(crate) async fn post(&self, body: Bytes) -> Result<Response<Incoming>, OutboundError> {
-        let mut request = self.request(Method::POST, Full::new(body));
-        request.headers_mut().insert(ACCEPT, BOTH);
-        request.headers_mut().insert(CONTENT_TYPE, JSON);
-        self.outbound.send(request, Origin::LocalFile).await
+        self.outbound.send(self.request(Method::POST, Full::new(body)), Origin::LocalFile).await
     }
 
     pub(crate) async fn get_stream(&self) -> Result<Response<Incoming>, OutboundError> {
         let mut request = self.request(Method::GET, Full::default());
         request.headers_mut().insert(ACCEPT, STREAM);
+        request.headers_mut().remove(CONTENT_TYPE);
         self.outbound.send(request, Origin::LocalFile).await
     }
 

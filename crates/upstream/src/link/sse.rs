@@ -72,7 +72,13 @@ impl SseLink {
 
     pub(crate) async fn request(&self, id: u64, body: Bytes) -> Result<(), CallError> {
         self.inbox.pending.begin_write(id);
-        self.post(body).await
+        let posted = self.post(body).await;
+        if let Err(error @ CallError::NotSent { .. }) = &posted {
+            // The session is unknown there, or nobody is there: the lifeline opens another.
+            self.inbox.pending.close(error);
+            self.ground.closed.cancel();
+        }
+        posted
     }
 
     pub(crate) async fn post(&self, body: Bytes) -> Result<(), CallError> {

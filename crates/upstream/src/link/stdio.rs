@@ -98,11 +98,7 @@ impl Keeper {
                     tokio::time::timeout(LAST_WORDS, &mut talk).await.ok();
                     break format!("the program ended ({})", exit(status));
                 }
-                // The output ended, or was unbearable, while the program lives on.
-                reason = &mut talk => {
-                    running.end().await;
-                    break reason;
-                }
+                why = &mut talk => break self.part(&mut running, why).await,
                 () = &mut listen, if !has_listened => has_listened = true,
                 () = self.stop.cancelled() => {
                     // The pipes are read on, so that a child that has something left to say can say it and end.
@@ -120,6 +116,20 @@ impl Keeper {
             tokio::time::timeout(LAST_WORDS, &mut listen).await.ok();
         }
         self.finish(&reason);
+    }
+
+    /// The output ended, or was unbearable. A program that ends is known by its exit; one that lives on is ended, and
+    /// its callers do not wait for that.
+    async fn part(&self, running: &mut Running, why: Option<String>) -> String {
+        if why.is_none()
+            && let Ok(status) = tokio::time::timeout(LAST_WORDS, running.ended()).await
+        {
+            return format!("the program ended ({})", exit(status));
+        }
+        let reason = why.unwrap_or_else(|| "the program closed its output".to_owned());
+        self.finish(&reason);
+        running.end().await;
+        reason
     }
 
     fn finish(&self, reason: &str) {
@@ -183,8 +193,8 @@ impl Keeper {
         buffer.push(b'\n');
     }
 
-    /// Reads lines until the output ends, and says why it did.
-    async fn read(&self, mut stdout: ChildStdout, end: &CancellationToken) -> String {
+    /// Reads lines until the output ends, or says why it cannot be read on.
+    async fn read(&self, mut stdout: ChildStdout, end: &CancellationToken) -> Option<String> {
         let mut lines = Lines::new(self.limit);
         let mut orphan = false;
         loop {
@@ -193,7 +203,7 @@ impl Keeper {
                 Ok(_) => {}
                 Err(error) => {
                     end.cancel();
-                    return format!("its output broke: {error}");
+                    return Some(format!("its output broke: {error}"));
                 }
             }
             while let Some(line) = lines.next_line() {
@@ -210,16 +220,16 @@ impl Keeper {
             }
             if lines.skipped() > MOST_SKIPPED {
                 end.cancel();
-                return format!("it wrote a line of more than {MOST_SKIPPED} bytes");
+                return Some(format!("it wrote a line of more than {MOST_SKIPPED} bytes"));
             }
         }
         end.cancel();
-        "the program closed its output".to_owned()
+        None
     }
 
     fn take(&self, bytes: &Bytes) {
         match self.inbox.take(bytes, None) {
-            Taken::Done | Taken::Reply(_) => {}
+            Taken::Done | Taken::Reply(_) | Taken::Failed(_) => {}
             Taken::Answer(answer) => {
                 if let Some(queue) = self.answers.upgrade() {
                     // A child that asks faster than it reads gets no answer: the queue stays bounded.
