@@ -40,7 +40,8 @@ async fn route(front: Arc<Front>, request: Request) -> Response {
     match (place, request.method()) {
         ("mcp", _) => streamable::serve(front, view, request).await,
         ("sse", &Method::GET) => legacy::open(&front, view),
-        ("messages", &Method::POST) => legacy::message(&front, &view, request).await,
+        // Boxed: every request takes room for the largest of these, and this one would be five times the others.
+        ("messages", &Method::POST) => Box::pin(legacy::message(&front, &view, request)).await,
         ("sse", _) => reply::not_allowed("GET"),
         ("messages", _) => reply::not_allowed("POST"),
         _ => reply::status(StatusCode::NOT_FOUND, "no such page: MCP is at /mcp"),

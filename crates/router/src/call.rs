@@ -127,6 +127,7 @@ async fn dispatch(
         let ask = Ask {
             method: "tools/call",
             params: &write,
+            params_len: call.params.byte_len(),
             timeout: member.spec.timeout.unwrap_or(general_timeout),
             aside: Some(call.aside),
         };

@@ -93,7 +93,7 @@ async fn one_page(
         }
         out.push(b'}');
     };
-    let ask = Ask { method: "tools/list", params: &write, timeout, aside: None };
+    let ask = Ask { method: "tools/list", params: &write, params_len: 64, timeout, aside: None };
     match session.request(ask).await.map_err(|e: CallError| ConnectError::from(e))? {
         Reply::Result(raw) => Ok(String::from_utf8_lossy(&raw).into_owned()),
         Reply::Error(error) => {

@@ -63,6 +63,8 @@ pub struct Ask<'a> {
     pub method: &'a str,
     /// Writes the params; the number is our own progress token for this request.
     pub params: &'a (dyn Fn(u64, &mut Vec<u8>) + Sync),
+    /// About how long the params will be.
+    pub params_len: usize,
     pub timeout: Duration,
     /// Takes the server's notes and brings the client's wish to end it; `None` where there is no client.
     pub aside: Option<&'a Arc<Aside>>,
@@ -132,7 +134,7 @@ impl Session {
         };
         let mut ticket = inner.inbox.pending.open(ask.timeout, ask.aside.cloned())?;
         let id = ticket.id;
-        let mut body = answer::request_head(id, ask.method);
+        let mut body = answer::request_head(id, ask.method, ask.params_len);
         (ask.params)(id, &mut body);
         body.push(b'}');
         let outcome = tokio::select! {
@@ -174,7 +176,7 @@ impl Session {
             out.extend_from_slice(format!(r#"{{"level":"{}"}}"#, level.as_str()).as_bytes());
         };
         let timeout = self.0.ground.outside.limits.call_timeout;
-        let ask = Ask { method: "logging/setLevel", params: &write, timeout, aside: None };
+        let ask = Ask { method: "logging/setLevel", params: &write, params_len: 32, timeout, aside: None };
         if let Err(error) = self.request(ask).await {
             tracing::debug!(server = %self.server(), %error, "the log level was not taken");
         }

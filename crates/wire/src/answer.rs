@@ -1,6 +1,7 @@
 //! Whole JSON-RPC messages, put together from raw parts.
 
 use crate::json::{self, Members};
+use std::io::Write as _;
 
 /// A reply with a raw result.
 pub fn result(id: &str, result: &[u8]) -> Vec<u8> {
@@ -43,15 +44,18 @@ pub fn error(id: &str, code: i32, message: &str, data: Option<&str>) -> Vec<u8> 
 
 /// A request with raw params.
 pub fn request(id: u64, method: &str, params: &str) -> Vec<u8> {
-    let mut out = request_head(id, method);
+    let mut out = request_head(id, method, params.len());
     out.extend_from_slice(params.as_bytes());
     out.push(b'}');
     out
 }
 
-/// Everything of a request before its params; what is left to add is the params and `}`.
-pub fn request_head(id: u64, method: &str) -> Vec<u8> {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#).into_bytes()
+/// Everything of a request before its params; what is left to add is the params, about as long as said, and `}`.
+pub fn request_head(id: u64, method: &str, params_len: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(method.len() + params_len + 96);
+    // Writing into a vector cannot fail.
+    write!(out, r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#).unwrap_or_default();
+    out
 }
 
 pub fn notification(method: &str, params: Option<&str>) -> Vec<u8> {

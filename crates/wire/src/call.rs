@@ -11,6 +11,7 @@ pub struct CallParams<'a> {
     pub name: Cow<'a, str>,
     members: Members<'a>,
     meta: Option<Members<'a>>,
+    len: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,15 +24,21 @@ pub enum BadCall {
 
 impl<'a> CallParams<'a> {
     pub fn parse(params: Option<&'a str>) -> Result<Self, BadCall> {
-        let members = Members::parse(params.ok_or(BadCall::NoName)?)?;
+        let params = params.ok_or(BadCall::NoName)?;
+        let members = Members::parse(params)?;
         let name = members.get("name").and_then(json::text).ok_or(BadCall::NoName)?;
         let meta = members.get("_meta").filter(|raw| raw.starts_with('{')).map(Members::parse).transpose()?;
-        Ok(Self { name, members, meta })
+        Ok(Self { name, members, meta, len: params.len() })
     }
 
     /// The caller's progress token, as it wrote it.
     pub fn progress_token(&self) -> Option<&'a str> {
         self.meta.as_ref()?.get("progressToken")
+    }
+
+    /// How long the params were as they came.
+    pub fn byte_len(&self) -> usize {
+        self.len
     }
 
     pub fn arguments(&self) -> Option<&'a str> {

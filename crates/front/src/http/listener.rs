@@ -55,13 +55,14 @@ async fn connection(front: Arc<Front>, guard: Arc<Guard>, stream: TcpStream) {
     let service = hyper::service::service_fn(move |request: Request| {
         let refused = admit(&front, &guard, &request);
         let (front, beat) = (front.clone(), Beat::new(felt.clone()));
-        async move {
+        // Boxed, so that an idle connection does not keep the room that a request needs.
+        Box::pin(async move {
             let _beat = beat;
             Ok::<Response, Infallible>(match refused {
                 Some(response) => response,
                 None => super::route(front, request).await,
             })
-        }
+        })
     });
     let connection =
         hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
