@@ -5,15 +5,8 @@ use crate::snapshot::Snapshot;
 use bytes::Bytes;
 use portolan_model::name::{self, NameStyle};
 use portolan_model::{Offer, ServerName};
+use portolan_wire::meta::{INSTANCES, PARTIAL, PENDING};
 use portolan_wire::{Revision, json, project};
-
-/// In the `_meta` of a list: servers that are still starting, whose tools may be missing from it.
-const PENDING: &str = "portolan/pending";
-/// In the `_meta` of a list: servers of which only a part is shown, because their own lists have no end or are over a
-/// limit.
-const PARTIAL: &str = "portolan/partial";
-/// In the `_meta` of a list for another Portolan: who can be reached through us.
-const INSTANCES: &str = "portolan/instances";
 
 /// A client that is a Portolan too.
 #[derive(Debug, Clone, Copy)]

@@ -126,6 +126,8 @@ section! {
     client_sessions: usize as Count = 10_000;
     /// After how long without a request a client's session ends.
     session_idle: Duration as Time = Duration::from_mins(30);
+    /// After how long a client that does not read what it asked for is let go.
+    client_stall: Duration as Time = Duration::from_mins(1);
     /// Servers that may be registered.
     servers: usize as Count = 1000;
     /// Tools that one server may offer; those beyond are left out.

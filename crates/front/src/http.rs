@@ -6,6 +6,7 @@ mod listener;
 mod prompt;
 mod reply;
 mod streamable;
+mod watched;
 
 pub use guard::Guard;
 pub use listener::serve;

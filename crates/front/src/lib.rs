@@ -13,7 +13,6 @@ mod styles;
 
 use portolan_catalog::{Catalog, View};
 use portolan_router::Router;
-use portolan_wire::level::Level;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -44,6 +43,8 @@ pub struct Limits {
     pub in_flight_per_client: usize,
     pub client_sessions: usize,
     pub session_idle: Duration,
+    /// A client that reads nothing for this long, while there is something to read, is let go.
+    pub client_stall: Duration,
 }
 
 /// The one front of a process; every transport hands its messages to it.
@@ -57,15 +58,10 @@ pub struct Front {
     pub(crate) stop: CancellationToken,
     /// Until then a list may wait for servers in their first try.
     lists_wait_until: Instant,
-    set_level: Box<dyn Fn(Level) + Send + Sync>,
 }
 
 impl Front {
-    pub fn new(
-        router: Arc<Router>,
-        options: Options,
-        set_level: Box<dyn Fn(Level) + Send + Sync>,
-    ) -> Arc<Self> {
+    pub fn new(router: Arc<Router>, options: Options) -> Arc<Self> {
         Arc::new(Self {
             router,
             sessions: Sessions::new(options.limits.client_sessions, options.limits.session_idle),
@@ -73,7 +69,6 @@ impl Front {
             stop: CancellationToken::new(),
             lists_wait_until: Instant::now() + options.list_wait,
             options,
-            set_level,
         })
     }
 

@@ -11,6 +11,7 @@ use portolan_router::{Aside, Call, Note, Reply};
 use portolan_wire::call::CallParams;
 use portolan_wire::json::Members;
 use portolan_wire::level::Level;
+use portolan_wire::meta::{INSTANCES, VIA};
 use portolan_wire::{Message, Revision, answer, envelope, json, progress, project};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -20,11 +21,6 @@ const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 const BUSY: i32 = -32000;
-
-/// In the `_meta` of `initialize`: the Portolan that is asking.
-const VIA: &str = "portolan/via";
-/// In the `_meta` of its result: the Portolans that can be reached through us, ourselves included.
-const INSTANCES: &str = "portolan/instances";
 
 /// A request after its envelope was read; it owns its bytes, for its answer may take a while.
 #[derive(Debug, Clone)]
@@ -188,7 +184,7 @@ impl Front {
             Method::Ping => answer::result(id, b"{}").into(),
             Method::ListTools => self.list_tools(client, request).await,
             Method::CallTool => return self.call_tool(client, request, aside).await,
-            Method::SetLevel => self.log_level(client, request),
+            Method::SetLevel => self.log_level(client, request).await,
             Method::Initialize => {
                 refusal(id, INVALID_REQUEST, "initialize was sent before; a session has one")
             }
@@ -255,12 +251,12 @@ impl Front {
         }
     }
 
-    fn log_level(&self, client: &Client, request: &Request) -> Pieces {
+    async fn log_level(&self, client: &Client, request: &Request) -> Pieces {
         match Level::in_params(request.params()) {
             Some(level) => {
                 client.set_level(level);
                 // Clients that have not asked hear of this much, so no server is asked for less.
-                (self.set_level)(level.min(UNASKED));
+                self.router.set_level(level.min(UNASKED)).await;
                 answer::result(request.id(), b"{}").into()
             }
             None => {

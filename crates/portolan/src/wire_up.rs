@@ -154,8 +154,7 @@ pub(crate) fn gateway(
     let catalog = Arc::new(Catalog::default());
     let router = Arc::new(Router { catalog: catalog.clone(), fleet: fleet.clone() });
     let options = front_options(&settings, instance);
-    let leveller = fleet.clone();
-    let front = Front::new(router, options, Box::new(move |level| leveller.set_level(level)));
+    let front = Front::new(router, options);
     front.start_heralds(fleet.notices());
     let gateway = Gateway { settings, fleet, front, catalog };
     gateway.start_filing(told);
@@ -180,6 +179,7 @@ fn front_options(settings: &Settings, instance: String) -> portolan_front::Optio
             in_flight_per_client: limits.in_flight_per_client,
             client_sessions: limits.client_sessions,
             session_idle: limits.session_idle,
+            client_stall: limits.client_stall,
         },
         list_wait: settings.list_wait,
     }

@@ -6,6 +6,7 @@ use portolan_model::{Blame, ServerName, ToolName};
 use portolan_telemetry::counters;
 use portolan_upstream::{Aside, Ask, CallError, Fleet, Member, Reply, Unavailable};
 use portolan_wire::call::CallParams;
+use portolan_wire::level::Level;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -65,6 +66,11 @@ impl Router {
             counters::CALLS_FAILED.one();
         }
         outcome
+    }
+
+    /// Asks the servers for log messages of this level and above.
+    pub async fn set_level(&self, level: Level) {
+        self.fleet.set_level(level).await;
     }
 
     pub fn has_server(&self, server: &ServerName) -> bool {

@@ -1,10 +1,11 @@
 //! Discovery: all pages of what a server offers, within bounds.
 
 use crate::error::{CallError, ConnectError};
-use crate::handshake::{self, INSTANCES};
+use crate::handshake;
 use crate::pending::Reply;
 use crate::session::{Ask, Session};
 use portolan_model::{LeftOut, Offer, Tool, ToolFilter};
+use portolan_wire::meta::INSTANCES;
 use portolan_wire::{discovery, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -75,6 +75,9 @@ pub enum Happening {
     },
 }
 
+/// How long a client's wish for a log level waits for servers to take it.
+const SOON: Duration = Duration::from_secs(1);
+
 type Members = BTreeMap<ServerName, Arc<Member>>;
 
 pub struct Fleet {
@@ -188,19 +191,22 @@ impl Fleet {
         member
     }
 
-    /// Asks every server for log messages of this level, unless a client has already asked for more.
-    pub fn set_level(&self, level: Level) {
+    /// Asks every server for log messages of this level, unless a client has already asked for more. Those that answer
+    /// soon have taken it when this returns; a slow one delays nobody for longer than that.
+    pub async fn set_level(&self, level: Level) {
         let before = self.outside.level.fetch_min(level as u8, Ordering::Relaxed);
         if before <= level as u8 {
             return;
         }
-        for member in self.members() {
+        let asked = self.members().into_iter().map(|member| {
             self.tasks.spawn(async move {
                 if let Some(session) = member.slot.load_full() {
                     session.set_level(level).await;
                 }
-            });
-        }
+            })
+        });
+        let all = futures_util::future::join_all(asked);
+        tokio::time::timeout(SOON, all).await.map(drop).unwrap_or_default();
     }
 
     /// Ends every session, also those that are draining. Nothing of any server is left after this.

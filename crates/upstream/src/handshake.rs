@@ -6,16 +6,12 @@ use crate::inbox::Inbox;
 use crate::link::Link;
 use crate::pending::Reply;
 use bytes::Bytes;
+use portolan_wire::meta::{INSTANCES, VIA};
 use portolan_wire::{Revision, answer};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// In the `_meta` of `initialize`: the Portolan that is asking.
-pub const VIA: &str = "portolan/via";
-/// In the `_meta` of an `initialize` result or a tool list: the Portolans that can be reached through it.
-pub const INSTANCES: &str = "portolan/instances";
 
 /// The whole try to connect has a limit of its own, which is shorter than this.
 const LIMIT: Duration = Duration::from_hours(1);

@@ -6,7 +6,7 @@ pub mod child;
 pub mod discover;
 pub mod error;
 pub mod fleet;
-pub mod handshake;
+mod handshake;
 mod inbox;
 mod lifeline;
 mod link;

@@ -7,6 +7,7 @@ pub mod envelope;
 pub mod json;
 pub mod level;
 pub mod line;
+pub mod meta;
 pub mod progress;
 pub mod project;
 pub mod revision;

@@ -2,6 +2,7 @@
 
 use super::guard::{Guard, Refusal};
 use super::prompt::promptly;
+use super::watched::Watched;
 use super::{Request, Response, reply};
 use crate::Front;
 use crate::client::Client;
@@ -50,6 +51,7 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, guard: Guard) {
 async fn connection(front: Arc<Front>, guard: Arc<Guard>, stream: TcpStream) {
     // Small answers leave at once instead of waiting 40 ms for company.
     stream.set_nodelay(true).ok();
+    let patience = front.options.limits.client_stall;
     let (stop, pulse) = (front.stop.clone(), Arc::new(Pulse::default()));
     let felt = pulse.clone();
     let service = hyper::service::service_fn(move |request: Request| {
@@ -64,8 +66,8 @@ async fn connection(front: Arc<Front>, guard: Arc<Guard>, stream: TcpStream) {
             })
         })
     });
-    let connection =
-        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let connection = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(Watched::new(stream, patience)), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         // A connection that breaks is its client's affair; what was in flight on it has been dropped.

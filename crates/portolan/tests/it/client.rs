@@ -367,3 +367,29 @@ async fn f48_a_client_that_does_not_read_holds_up_nobody_else() {
     assert!(rss < 100 * 1024, "{rss} KiB at most in memory");
     drop(raw);
 }
+
+#[tokio::test]
+async fn f48_a_client_that_stops_reading_is_let_go_and_its_call_gives_its_place_back() {
+    let builder = Gateway::builder()
+        .fixture("one", &["--faults"])
+        .env("PORTOLAN_LIMITS_CLIENT_STALL", "300ms")
+        .env("PORTOLAN_LIMITS_REQUEST_BODY_BYTES", "32MiB")
+        .env("PORTOLAN_LIMITS_IN_FLIGHT_PER_SERVER", "1");
+    let (gateway, client) = ready(builder, &["one"]).await;
+    // More than the sockets between the two hold, said during a call that never ends by itself.
+    let data = "x".repeat(12 * 1024 * 1024);
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": "error", "data": data } });
+    let raw = raw_call(&gateway, &client, "1", "one.raw", json!({ "text": format!("{note}\n") })).await;
+    gateway.journal("one").wait_for_executions("raw", 1).await;
+    let served = async {
+        while let Err(error) = client.try_call("one.echo", json!({})).await {
+            assert_eq!(error["code"], -32000, "{error}");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    let limit = portolan_testkit::DEADLINE;
+    tokio::time::timeout(limit, served)
+        .await
+        .expect("the place of a call whose client does not read is free again");
+    drop(raw);
+}
