@@ -96,6 +96,8 @@ section! {
     log: String as Text = "info".to_owned();
     /// How long the first list of tools waits for servers that are still starting.
     list_wait: Duration as Wait = Duration::from_secs(1);
+    /// How often a connected server that has nothing to do is asked whether it still answers.
+    health_interval: Duration as Time = Duration::from_secs(30);
     /// Names besides the loopback ones that requests may carry in `Host`.
     allowed_hosts: Vec<String> as List = Vec::new();
     /// Web pages besides the loopback ones that may send requests, as in `https://app.example`.

@@ -82,6 +82,7 @@ pub(crate) fn outside(
             json_depth: limits.json_depth,
             call_timeout: limits.call_timeout,
             connect_timeout: limits.connect_timeout,
+            health_interval: settings.health_interval,
             in_flight_per_server: limits.in_flight_per_server,
             tools_per_server: limits.tools_per_server,
             drain: limits.drain,

@@ -42,6 +42,7 @@ pub struct Limits {
     pub json_depth: usize,
     pub call_timeout: Duration,
     pub connect_timeout: Duration,
+    pub health_interval: Duration,
     pub in_flight_per_server: usize,
     pub tools_per_server: usize,
     pub drain: Duration,

@@ -7,6 +7,7 @@ use portolan_model::ServerName;
 use portolan_telemetry::counters;
 use portolan_wire::{Incoming, Message, Outcome, answer, envelope, progress};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, broadcast};
 
 /// A notification of a server that belongs to no call: every client that sees the server may have it.
@@ -21,6 +22,8 @@ pub(crate) struct Inbox {
     pub(crate) server: ServerName,
     pub(crate) pending: Pending,
     pub(crate) tools_changed: Notify,
+    /// How many replies have come: a server that answers is well.
+    pub(crate) answers: AtomicU64,
     notices: broadcast::Sender<Notice>,
     max_depth: usize,
 }
@@ -39,7 +42,14 @@ pub(crate) enum Taken {
 
 impl Inbox {
     pub(crate) fn new(server: ServerName, notices: broadcast::Sender<Notice>, max_depth: usize) -> Self {
-        Self { server, pending: Pending::new(), tools_changed: Notify::new(), notices, max_depth }
+        Self {
+            server,
+            pending: Pending::new(),
+            tools_changed: Notify::new(),
+            answers: AtomicU64::new(0),
+            notices,
+            max_depth,
+        }
     }
 
     /// Sorts one message. `call` is the call on whose own stream it came, where the transport has such streams.
@@ -93,6 +103,7 @@ impl Inbox {
             Outcome::Result(raw) => Reply::Result(bytes.slice_ref(raw.as_bytes())),
             Outcome::Error(raw) => Reply::Error(bytes.slice_ref(raw.as_bytes())),
         };
+        self.answers.fetch_add(1, Ordering::Relaxed);
         let own = envelope::own_id(id);
         match (own, call) {
             (Some(own), Some(call)) if own == call => Taken::Reply(reply),

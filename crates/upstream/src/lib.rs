@@ -7,6 +7,7 @@ pub mod discover;
 pub mod error;
 pub mod fleet;
 mod handshake;
+mod health;
 mod inbox;
 mod lifeline;
 mod link;

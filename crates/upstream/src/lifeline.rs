@@ -5,6 +5,7 @@ use crate::discover::{self, Bounds};
 use crate::error::ConnectError;
 use crate::fleet::{Happening, Outside};
 use crate::handshake;
+use crate::health::{Health, Verdict};
 use crate::member::Status;
 use crate::session::{Ground, Session};
 use arc_swap::ArcSwapOption;
@@ -51,6 +52,12 @@ enum End {
     Lost(String),
     /// It turned out to lead back to us.
     Refused(ConnectError),
+}
+
+/// What there was to do for a live session.
+enum Step {
+    Listed(Result<(), ConnectError>),
+    Looked(Verdict),
 }
 
 impl Lifeline {
@@ -207,40 +214,51 @@ impl Lifeline {
         }
     }
 
-    /// Watches a live session until it ends; lists again whenever the server says that its tools changed.
-    async fn attend(&self, session: &Session) -> End {
+    /// Watches a live session until it ends: looks after its health, and lists its tools again when they change.
+    async fn attend(&mut self, session: &Session) -> End {
+        let mut health = Health::new(self.outside.limits.health_interval);
         loop {
-            tokio::select! {
+            let step = async {
+                tokio::select! {
+                    () = session.tools_changed() => Step::Listed(self.list_again(session).await),
+                    () = health.due() => Step::Looked(health.look(session).await),
+                }
+            };
+            let step = tokio::select! {
                 () = self.stop.cancelled() => return End::Stopped,
                 () = session.closed() => return End::Lost(session.epitaph()),
-                () = session.tools_changed() => {}
-            }
-            let bounds = self.bounds();
-            let listing = async {
-                let listed = discover::tools(session, &self.spec.tools, &bounds).await;
-                (listed, Instant::now())
+                step = step => step,
             };
-            let (listed, at) = tokio::select! {
-                () = self.stop.cancelled() => return End::Stopped,
-                done = listing => done,
-            };
-            match listed {
-                Ok(offer) => {
-                    if let Err(error) = handshake::refuse_loop(&offer.instances, &self.outside.identity) {
-                        return End::Refused(error);
-                    }
-                    self.happenings.send(self.offered(offer)).await.ok();
+            match step {
+                Step::Listed(Ok(())) | Step::Looked(Verdict::Unchanged) => {}
+                Step::Listed(Err(error)) => return End::Refused(error),
+                Step::Looked(Verdict::Well) => self.turn(Event::Answered, None).await,
+                Step::Looked(Verdict::Ill) => {
+                    tracing::warn!(server = %self.spec.name, "it has not answered two health checks");
+                    self.turn(Event::MissedTwice, Some("it has not answered two health checks")).await;
                 }
-                // What was listed last stays; a session that broke shows as such in the next turn.
-                Err(error) => {
-                    tracing::warn!(server = %self.spec.name, %error, "its tools could not be listed again");
+                Step::Looked(Verdict::Dead) => {
+                    return End::Lost("it has not answered three health checks".to_owned());
                 }
-            }
-            tokio::select! {
-                () = self.stop.cancelled() => return End::Stopped,
-                () = tokio::time::sleep_until(at + BETWEEN_LISTINGS) => {}
             }
         }
+    }
+
+    /// Lists a server's tools again, and not too soon after that once more. Fails only if it leads back to us.
+    async fn list_again(&self, session: &Session) -> Result<(), ConnectError> {
+        let listed = discover::tools(session, &self.spec.tools, &self.bounds()).await;
+        match listed {
+            Ok(offer) => {
+                handshake::refuse_loop(&offer.instances, &self.outside.identity)?;
+                self.happenings.send(self.offered(offer)).await.ok();
+            }
+            // What was listed last stays; a session that broke shows as such by itself.
+            Err(error) => {
+                tracing::warn!(server = %self.spec.name, %error, "its tools could not be listed again");
+            }
+        }
+        tokio::time::sleep(BETWEEN_LISTINGS).await;
+        Ok(())
     }
 
     fn bounds(&self) -> Bounds {

@@ -16,6 +16,7 @@ use portolan_model::{Endpoint, RemoteKind, ServerName};
 use portolan_telemetry::counters;
 use portolan_wire::answer;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -165,6 +166,18 @@ impl Session {
             let limit = inner.ground.outside.limits.call_timeout;
             tokio::time::timeout(limit, inner.link.tell(body)).await.ok();
         });
+    }
+
+    /// How many replies have come on it so far.
+    pub(crate) fn answers(&self) -> u64 {
+        self.0.inbox.answers.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server answers within `patience`; an error is an answer too.
+    pub(crate) async fn ping(&self, patience: Duration) -> bool {
+        let write = |_: u64, out: &mut Vec<u8>| out.extend_from_slice(b"{}");
+        let ask = Ask { method: "ping", params: &write, params_len: 2, timeout: patience, aside: None };
+        self.request(ask).await.is_ok()
     }
 
     /// Asks the server for log messages of this level and above, if it logs at all.

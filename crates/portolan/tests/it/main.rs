@@ -21,6 +21,7 @@ mod fds;
 mod framing;
 mod front_http;
 mod front_sse;
+mod health;
 mod http_upstream;
 mod kit;
 mod limits;
