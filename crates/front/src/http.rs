@@ -4,6 +4,7 @@ mod guard;
 mod legacy;
 mod listener;
 mod prompt;
+mod pulse;
 mod reply;
 mod streamable;
 mod watched;

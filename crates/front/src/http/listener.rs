@@ -2,6 +2,7 @@
 
 use super::guard::{Guard, Refusal};
 use super::prompt::promptly;
+use super::pulse::{Beat, Pulse};
 use super::watched::Watched;
 use super::{Request, Response, reply};
 use crate::Front;
@@ -10,12 +11,13 @@ use http::StatusCode;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
 /// A client that sends no whole request head for this long, or twice this long, is let go.
 const IDLE: Duration = Duration::from_mins(1);
+/// What is answered has left within this.
+const MOMENT: Duration = Duration::from_secs(1);
 /// Out of descriptors, accepting again at once would only spin.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often sessions are looked over for idle ones.
@@ -59,11 +61,11 @@ async fn connection(front: Arc<Front>, guard: Arc<Guard>, stream: TcpStream) {
         let (front, beat) = (front.clone(), Beat::new(felt.clone()));
         // Boxed, so that an idle connection does not keep the room that a request needs.
         Box::pin(async move {
-            let _beat = beat;
-            Ok::<Response, Infallible>(match refused {
+            let response = match refused {
                 Some(response) => response,
                 None => super::route(front, request).await,
-            })
+            };
+            Ok::<_, Infallible>(response.map(|body| beat.until_through(body)))
         })
     });
     let connection = hyper::server::conn::http1::Builder::new()
@@ -73,10 +75,14 @@ async fn connection(front: Arc<Front>, guard: Arc<Guard>, stream: TcpStream) {
         // A connection that breaks is its client's affair; what was in flight on it has been dropped.
         done = connection.as_mut() => return done.unwrap_or_default(),
         () = stop.cancelled() => {}
-        () = pulse.stopped() => {}
+        () = pulse.rests(IDLE) => {}
     }
     connection.as_mut().graceful_shutdown();
-    connection.await.unwrap_or_default();
+    tokio::select! {
+        done = connection => done.unwrap_or_default(),
+        // Half a request is no work in flight: nobody waits for the other half.
+        () = pulse.rests(MOMENT) => {}
+    }
 }
 
 fn admit(front: &Front, guard: &Guard, request: &Request) -> Option<Response> {
@@ -95,44 +101,5 @@ fn admit(front: &Front, guard: &Guard, request: &Request) -> Option<Response> {
             -32600,
             "pages of this Origin may not call here: add it to `allowed_origins` if they should",
         )),
-    }
-}
-
-/// Whether a connection is used: looked at once a minute, which costs a request nothing, where a timer for every request's
-/// head would be set and cleared each time.
-#[derive(Default)]
-struct Pulse {
-    begun: AtomicU32,
-    ended: AtomicU32,
-}
-
-impl Pulse {
-    /// Returns when no request has begun for a whole interval, and none is being answered.
-    async fn stopped(&self) {
-        let mut last = None;
-        loop {
-            let begun = self.begun.load(Ordering::Relaxed);
-            if last == Some(begun) && begun == self.ended.load(Ordering::Relaxed) {
-                return;
-            }
-            last = Some(begun);
-            tokio::time::sleep(IDLE).await;
-        }
-    }
-}
-
-/// One request, from its head to its answer's.
-struct Beat(Arc<Pulse>);
-
-impl Beat {
-    fn new(pulse: Arc<Pulse>) -> Self {
-        pulse.begun.fetch_add(1, Ordering::Relaxed);
-        Self(pulse)
-    }
-}
-
-impl Drop for Beat {
-    fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Relaxed);
     }
 }

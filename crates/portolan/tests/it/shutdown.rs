@@ -191,3 +191,19 @@ async fn a_gateway_that_ends_while_servers_are_starting_leaves_nothing() {
     assert_eq!(gateway.wait_exit().await.code(), Some(0));
     processes::wait_gone(&family).await;
 }
+
+#[tokio::test]
+async fn f65_half_a_request_does_not_hold_up_the_end() {
+    let builder = Gateway::builder().fixture("one", &["--faults"]).env("PORTOLAN_LIMITS_DRAIN", "1h");
+    let (mut gateway, client) = ready(builder, &["one"]).await;
+    let mut half = Raw::open(gateway.address()).await;
+    half.write(b"POST /mcp HTTP/1.1\r\nHost: local").await;
+    let slow = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_text("one.slow", json!({ "ms": 2500 })).await }
+    });
+    gateway.journal("one").wait_for_executions("slow", 1).await;
+    gateway.signal(Signal::TERM);
+    assert_eq!(slow.await.unwrap(), "slept 2500 ms", "a whole request is answered all the same");
+    assert_eq!(gateway.wait_exit().await.code(), Some(0));
+}
