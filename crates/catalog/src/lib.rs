@@ -3,6 +3,8 @@
 mod entry;
 mod render;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 pub use entry::Entry;
 pub use render::Peer;
