@@ -30,9 +30,6 @@ impl Front {
                 Self::notified(client, &method, params);
             }
             Ok(Incoming::One(Message::Reply { .. })) => {}
-            Ok(Incoming::Batch(_)) if !client.terms().revision.has_batches() => {
-                client.deliver(refusal("null", -32600, "batches are part of 2025-03-26 only").whole()).await;
-            }
             Ok(Incoming::Batch(_)) => {
                 let (front, worked_for) = (self.clone(), held.clone());
                 self.work(held, async move { front.respond_to_batch(&worked_for.client, &line).await }).await;
@@ -74,9 +71,10 @@ impl Front {
         let Ok(Incoming::Batch(entries)) = envelope::parse(line, self.options.limits.json_depth) else {
             return;
         };
-        let answers = self.batch(client, line, &entries).await;
-        if !answers.is_empty() {
-            client.deliver([&b"["[..], &answers.join(&b","[..]), b"]"].concat().into()).await;
+        match self.batch(client, line, &entries).await {
+            Ok(Some(answers)) => client.deliver(answers).await,
+            Ok(None) => {}
+            Err(refused) => client.deliver(refused.whole()).await,
         }
     }
 }

@@ -15,12 +15,15 @@ use portolan_wire::meta::{INSTANCES, VIA};
 use portolan_wire::{Message, Revision, answer, envelope, json, progress, project};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 const BUSY: i32 = -32000;
+
+/// What a batch may hold at most.
+const MOST_IN_BATCH: usize = 100;
 
 /// A request after its envelope was read; it owns its bytes, for its answer may take a while.
 #[derive(Debug, Clone)]
@@ -28,6 +31,8 @@ pub(crate) struct Request {
     pub(crate) id: Bytes,
     pub(crate) method: Method,
     pub(crate) params: Option<Bytes>,
+    /// The client's progress token, looked up when the first progress comes: progress is rare and calls are not.
+    token: OnceLock<Option<Bytes>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,12 +61,20 @@ impl Method {
 impl Request {
     pub(crate) fn new(line: &Bytes, id: &str, method: &str, params: Option<&str>) -> Self {
         let part = |text: &str| line.slice_ref(text.as_bytes());
-        Self { id: part(id), method: Method::parse(method), params: params.map(part) }
+        Self { id: part(id), method: Method::parse(method), params: params.map(part), token: OnceLock::new() }
     }
 
     /// The id as the client wrote it. It came out of a `str`, so it is one.
     pub(crate) fn id(&self) -> &str {
         std::str::from_utf8(&self.id).unwrap_or("null")
+    }
+
+    fn progress_token(&self) -> Option<&str> {
+        let token = self.token.get_or_init(|| {
+            let token = CallParams::parse(self.params()).ok()?.progress_token()?.to_owned();
+            Some(Bytes::from(token))
+        });
+        token.as_deref().and_then(|token| std::str::from_utf8(token).ok())
     }
 
     fn params(&self) -> Option<&str> {
@@ -282,9 +295,8 @@ impl Front {
 pub(crate) fn told(client: &Client, request: &Request, note: &Note) -> Option<Bytes> {
     match note {
         Note::Progress(params) => {
-            // Progress is rare and calls are not: the token is looked up when it is needed.
-            let call = CallParams::parse(request.params()).ok()?;
-            progress::with_token(std::str::from_utf8(params).ok()?, call.progress_token()?).map(Bytes::from)
+            progress::with_token(std::str::from_utf8(params).ok()?, request.progress_token()?)
+                .map(Bytes::from)
         }
         Note::Other(message) => is_wanted(client, message).then(|| message.clone()),
     }
@@ -310,8 +322,21 @@ pub(crate) fn refusal(id: &str, code: i32, text: &str) -> Pieces {
 }
 
 impl Front {
-    /// The answers to the requests of a batch, in the order of their requests.
-    pub(crate) async fn batch(&self, client: &Client, line: &Bytes, entries: &[&str]) -> Vec<Bytes> {
+    /// The answer to a batch, as one array with the answers in the order of their requests; `None` where none is due.
+    pub(crate) async fn batch(
+        &self,
+        client: &Client,
+        line: &Bytes,
+        entries: &[&str],
+    ) -> Result<Option<Bytes>, Pieces> {
+        if !client.terms().revision.has_batches() {
+            let text = format!("batches are part of {} only", Revision::V2025_03_26);
+            return Err(refusal("null", INVALID_REQUEST, &text));
+        }
+        if entries.is_empty() || entries.len() > MOST_IN_BATCH {
+            let text = format!("a batch holds 1 to {MOST_IN_BATCH} messages");
+            return Err(refusal("null", INVALID_REQUEST, &text));
+        }
         let answers = entries.iter().map(async |entry| match envelope::parse_one(entry) {
             Ok(Message::Request { id, method, params }) => {
                 let request = Request::new(line, id, &method, params);
@@ -325,6 +350,9 @@ impl Front {
             Ok(Message::Reply { .. }) => None,
             Err(malformed) => Some(refusal("null", malformed.code(), &malformed.to_string()).whole()),
         });
-        futures_util::future::join_all(answers).await.into_iter().flatten().collect()
+        let answers: Vec<Bytes> =
+            futures_util::future::join_all(answers).await.into_iter().flatten().collect();
+        let array = || Bytes::from([&b"["[..], &answers.join(&b","[..]), b"]"].concat());
+        Ok((!answers.is_empty()).then(array))
     }
 }

@@ -1,6 +1,6 @@
 //! Nouns and pure rules: no tokio, no I/O.
 
-pub mod blame;
+pub mod fingerprint;
 pub mod hex;
 pub mod lifecycle;
 pub mod name;
@@ -9,7 +9,7 @@ pub mod pattern;
 pub mod secret;
 pub mod server;
 
-pub use blame::Blame;
+pub use fingerprint::fingerprint;
 pub use hex::hex;
 pub use lifecycle::{Event, Lifecycle, State};
 pub use name::{NameStyle, ToolName};

@@ -21,11 +21,6 @@ impl State {
             Self::Error => "ERROR",
         }
     }
-
-    /// A session exists and takes calls.
-    pub const fn is_usable(self) -> bool {
-        matches!(self, Self::Connected | Self::Degraded)
-    }
 }
 
 impl fmt::Display for State {

@@ -1,8 +1,7 @@
 //! A tool's name in the styles that clients are shown, and back.
 
-use crate::hex::hex;
+use crate::fingerprint::fingerprint;
 use crate::server::ServerName;
-use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
@@ -123,9 +122,7 @@ impl<'a> Wish<'a> {
 
     /// Cut short and ended with a hash of the tool's identity.
     fn hashed(&self, digits: usize) -> String {
-        let identity =
-            Sha256::new().chain_update(self.server.as_str()).chain_update([0]).chain_update(self.tool);
-        let hash = hex(&identity.finalize());
+        let hash = fingerprint([self.server.as_str().as_bytes(), self.tool.as_bytes()]);
         let keep = self.plain.len().min(SAFE_LEN - 1 - digits);
         format!("{}_{}", &self.plain[..keep], &hash[..digits])
     }

@@ -116,7 +116,7 @@ fn chain(env: &Environment, config: Option<&Path>) -> Result<String, Failure> {
     let above: Vec<&str> = env.get(CHAIN).unwrap_or("").split(':').filter(|link| !link.is_empty()).collect();
     let Some(config) = config else { return Ok(above.join(":")) };
     let path = config.canonicalize().unwrap_or_else(|_| config.to_owned());
-    let own = format!("{:016x}", fnv(path.as_os_str().as_encoded_bytes()));
+    let own = portolan_model::fingerprint([path.as_os_str().as_encoded_bytes()]);
     if above.contains(&own.as_str()) {
         return Err(Failure::Wrong(anyhow!(
             "{} starts a Portolan with the same file, which would go on for ever: remove that entry",
@@ -127,12 +127,6 @@ fn chain(env: &Environment, config: Option<&Path>) -> Result<String, Failure> {
         return Err(Failure::Wrong(anyhow!("{LONGEST_CHAIN} Portolans have started one another already")));
     }
     Ok(above.into_iter().chain([own.as_str()]).collect::<Vec<_>>().join(":"))
-}
-
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn instance() -> Result<String, Failure> {

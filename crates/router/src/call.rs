@@ -2,7 +2,7 @@
 
 use crate::resolve::{Unresolved, resolve};
 use portolan_catalog::{Catalog, View};
-use portolan_model::{Blame, ServerName, ToolName};
+use portolan_model::{ServerName, ToolName};
 use portolan_telemetry::counters;
 use portolan_upstream::{Aside, Ask, CallError, Fleet, Member, Reply, Unavailable};
 use portolan_wire::call::CallParams;
@@ -44,16 +44,6 @@ pub enum RouteError {
     Unavailable(#[from] Unavailable),
     #[error(transparent)]
     Call(#[from] CallError),
-}
-
-impl RouteError {
-    pub const fn blame(&self) -> Blame {
-        match self {
-            Self::Unresolved(_) => Blame::Caller,
-            Self::Unavailable(_) => Blame::Upstream,
-            Self::Call(error) => error.blame(),
-        }
-    }
 }
 
 impl Router {

@@ -1,6 +1,6 @@
 //! What can go wrong with a session: every variant names the server and says whose turn it is.
 
-use portolan_model::{Blame, ServerName};
+use portolan_model::ServerName;
 use std::time::Duration;
 
 /// Why a request got no answer.
@@ -22,20 +22,6 @@ pub enum CallError {
     Busy { server: ServerName, limit: usize },
     #[error("server {server} broke the protocol: {reason}")]
     Protocol { server: ServerName, reason: String },
-}
-
-impl CallError {
-    pub const fn blame(&self) -> Blame {
-        match self {
-            Self::Cancelled => Blame::Caller,
-            Self::Busy { .. } => Blame::Gateway,
-            Self::NotSent { .. }
-            | Self::Lost { .. }
-            | Self::TimedOut { .. }
-            | Self::TooLarge { .. }
-            | Self::Protocol { .. } => Blame::Upstream,
-        }
-    }
 }
 
 /// Why no session could be opened.

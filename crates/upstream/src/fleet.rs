@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
-use tokio::sync::{Mutex, Notify, broadcast, mpsc, watch};
+use tokio::sync::{Mutex, broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -152,14 +152,12 @@ impl Fleet {
         let first = Status { state: State::Connecting, error: None };
         let (status, seen) = watch::channel(first);
         let slot: Arc<ArcSwapOption<Session>> = Arc::default();
-        let (stop, gone, wake) =
-            (CancellationToken::new(), CancellationToken::new(), Arc::new(Notify::new()));
+        let (stop, gone) = (CancellationToken::new(), CancellationToken::new());
         let member = Arc::new(Member {
             spec: spec.clone(),
             slot: slot.clone(),
             status: seen,
             stop: stop.clone(),
-            wake: wake.clone(),
             gone: gone.clone(),
         });
         let lifeline = Lifeline {
@@ -170,7 +168,6 @@ impl Fleet {
             happenings: self.happenings.clone(),
             tasks: self.tasks.clone(),
             stop,
-            wake,
             life: Lifecycle::default(),
             withdraw_at: None,
             backoff: Backoff::default(),

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use portolan_model::ServerName;
 use portolan_telemetry::counters;
 use portolan_wire::{Incoming, Message, Outcome, answer, envelope, progress};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, broadcast};
 
@@ -14,7 +13,6 @@ use tokio::sync::{Notify, broadcast};
 #[derive(Debug, Clone)]
 pub struct Notice {
     pub server: ServerName,
-    pub method: Arc<str>,
     pub message: Bytes,
 }
 
@@ -135,14 +133,14 @@ impl Inbox {
                 match noted {
                     Some(Noted::Passed) => {}
                     Some(Noted::Dropped) => counters::NOTES_DROPPED.one(),
-                    Some(Noted::NotWanted | Noted::NoSuchCall) | None => self.broadcast(bytes, method),
+                    Some(Noted::NotWanted | Noted::NoSuchCall) | None => self.broadcast(bytes),
                 }
             }
         }
     }
 
-    fn broadcast(&self, bytes: &Bytes, method: &str) {
-        let notice = Notice { server: self.server.clone(), method: method.into(), message: bytes.clone() };
+    fn broadcast(&self, bytes: &Bytes) {
+        let notice = Notice { server: self.server.clone(), message: bytes.clone() };
         // Without a client there is nobody to tell.
         self.notices.send(notice).unwrap_or_default();
     }

@@ -15,7 +15,7 @@ use portolan_wire::level::Level;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,7 +36,6 @@ pub(crate) struct Lifeline {
     /// For what a lost session still has to finish.
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
-    pub(crate) wake: Arc<Notify>,
     pub(crate) life: Lifecycle,
     /// When a server that was lost leaves the lists.
     pub(crate) withdraw_at: Option<Instant>,
@@ -183,13 +182,12 @@ impl Lifeline {
         self.turn(Event::ConnectFailed, Some(error)).await;
     }
 
-    /// Waits out a pause, or for ever, unless somebody asks for a try now; `false` when stopped.
+    /// Waits out a pause, or until the entry changes and this life ends with it; `false` when stopped.
     async fn rest(&mut self, pause: Option<Duration>) -> bool {
-        let wake = self.wake.clone();
         let pause = async move {
             match pause {
-                Some(pause) => tokio::time::timeout(pause, wake.notified()).await.unwrap_or_default(),
-                None => wake.notified().await,
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => std::future::pending().await,
             }
         };
         self.while_away(pause).await.is_some()
@@ -216,7 +214,9 @@ impl Lifeline {
 
     /// Watches a live session until it ends: looks after its health, and lists its tools again when they change.
     async fn attend(&mut self, session: &Session) -> End {
-        let mut health = Health::new(self.outside.limits.health_interval);
+        // A server that may take long over a call may be too busy to answer meanwhile: it is asked less often.
+        let longest_call = self.spec.timeout.unwrap_or_default();
+        let mut health = Health::new(self.outside.limits.health_interval.max(longest_call / 2));
         loop {
             let step = async {
                 tokio::select! {

@@ -5,7 +5,7 @@ use arc_swap::ArcSwapOption;
 use portolan_model::{ServerName, ServerSpec, State};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +34,6 @@ pub struct Member {
     pub(crate) slot: Arc<ArcSwapOption<Session>>,
     pub(crate) status: watch::Receiver<Status>,
     pub(crate) stop: CancellationToken,
-    pub(crate) wake: Arc<Notify>,
     /// Fires when the server's task has ended and nothing of it is left.
     pub(crate) gone: CancellationToken,
 }
@@ -78,10 +77,5 @@ impl Member {
     fn live(&self) -> Option<Session> {
         let session = self.slot.load();
         session.as_ref().filter(|s| !s.is_closed()).map(|s| (**s).clone())
-    }
-
-    /// Tries again now, without waiting for the next turn.
-    pub fn connect_now(&self) {
-        self.wake.notify_one();
     }
 }

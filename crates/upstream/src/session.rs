@@ -173,11 +173,12 @@ impl Session {
         self.0.inbox.answers.load(Ordering::Relaxed)
     }
 
-    /// Whether the server answers within `patience`; an error is an answer too.
+    /// Whether the server answers within `patience`; an error is an answer too, and that we have as many calls in flight
+    /// as we allow ourselves says nothing against it.
     pub(crate) async fn ping(&self, patience: Duration) -> bool {
         let write = |_: u64, out: &mut Vec<u8>| out.extend_from_slice(b"{}");
         let ask = Ask { method: "ping", params: &write, params_len: 2, timeout: patience, aside: None };
-        self.request(ask).await.is_ok()
+        matches!(self.request(ask).await, Ok(_) | Err(CallError::Busy { .. }))
     }
 
     /// Asks the server for log messages of this level and above, if it logs at all.

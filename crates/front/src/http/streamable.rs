@@ -24,8 +24,6 @@ const INVALID_REQUEST: i32 = -32600;
 const BODY: Duration = Duration::from_secs(30);
 /// How many times the limit an oversized body is read to its end before its connection is given up.
 const FORGOTTEN: usize = 16;
-/// What a batch may hold at most.
-const MOST_IN_BATCH: usize = 100;
 
 type Refused = Response;
 
@@ -70,7 +68,11 @@ async fn take(
         }
         Incoming::Batch(entries) => {
             let held = session(&front, &view, headers)?;
-            batch(&front, &held, &line, &entries).await
+            match front.batch(&held.client, &line, &entries).await {
+                Ok(Some(answers)) => Ok(reply::json(Pieces::Whole(answers))),
+                Ok(None) => Ok(reply::accepted()),
+                Err(refused) => Err(reply::with_status(StatusCode::BAD_REQUEST, refused)),
+            }
         }
     }
 }
@@ -195,28 +197,6 @@ async fn answer(front: Arc<Front>, held: Arc<Held>, request: Request) -> Respons
             reply::stream(Body::telling(telling))
         }
     }
-}
-
-/// A batch, where 2025-03-26 was negotiated: every request answered, side by side, in one array.
-async fn batch(
-    front: &Arc<Front>,
-    held: &Arc<Held>,
-    line: &Bytes,
-    entries: &[&str],
-) -> Result<Response, Refused> {
-    if !held.client.terms().revision.has_batches() {
-        let text = format!("batches are part of {} only", Revision::V2025_03_26);
-        return Err(reply::refused(StatusCode::BAD_REQUEST, INVALID_REQUEST, &text));
-    }
-    if entries.is_empty() || entries.len() > MOST_IN_BATCH {
-        let text = format!("a batch holds 1 to {MOST_IN_BATCH} messages");
-        return Err(reply::refused(StatusCode::BAD_REQUEST, INVALID_REQUEST, &text));
-    }
-    let answers = front.batch(&held.client, line, entries).await;
-    if answers.is_empty() {
-        return Ok(reply::accepted());
-    }
-    Ok(reply::json(Pieces::from([&b"["[..], &answers.join(&b","[..]), b"]"].concat())))
 }
 
 /// GET: a stream for what belongs to no request.

@@ -102,9 +102,14 @@ impl Keeper {
                 () = &mut listen, if !has_listened => has_listened = true,
                 () = self.stop.cancelled() => {
                     // The pipes are read on, so that a child that has something left to say can say it and end.
+                    let read_on = async {
+                        let listen_on = async { if !has_listened { (&mut listen).await } };
+                        tokio::join!(&mut talk, listen_on);
+                        std::future::pending::<()>().await;
+                    };
                     tokio::select! {
                         () = running.end() => {}
-                        () = async { tokio::join!(&mut talk, async { if !has_listened { (&mut listen).await } }); std::future::pending::<()>().await } => {}
+                        () = read_on => {}
                     }
                     has_listened = true;
                     break "the session was closed".to_owned();
