@@ -2,7 +2,9 @@
 
 pub mod fingerprint;
 pub mod hex;
+pub mod identity;
 pub mod lifecycle;
+pub mod mask;
 pub mod name;
 pub mod offer;
 pub mod pattern;
@@ -11,9 +13,13 @@ pub mod server;
 
 pub use fingerprint::fingerprint;
 pub use hex::hex;
+pub use identity::{Moment, ServerId, ToolId, Workspace};
 pub use lifecycle::{Event, Lifecycle, State};
+pub use mask::{
+    MASK, holds_mask, keep_masked, keep_masked_args, keep_masked_url, mask_args, mask_url, mask_value,
+};
 pub use name::{NameStyle, ToolName};
 pub use offer::{LeftOut, Offer, Tool};
 pub use pattern::ToolFilter;
 pub use secret::Secret;
-pub use server::{ChildSpec, Endpoint, RemoteKind, ServerName, ServerSpec, TransportSpec};
+pub use server::{ChildSpec, Endpoint, Origin, Reached, RemoteKind, ServerName, ServerSpec, TransportSpec};

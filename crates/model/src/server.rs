@@ -77,6 +77,27 @@ pub struct ServerSpec {
     /// The limit of one call; the general one where absent.
     pub timeout: Option<Duration>,
     pub tools: ToolFilter,
+    /// Where to ask whether the server is well; without it the session itself is asked.
+    pub health_check_url: Option<Secret>,
+    pub origin: Origin,
+}
+
+/// Who wrote a server down; that decides whose values it may read and how far its addresses are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The operator's own file: reads the environment, and may point anywhere.
+    File,
+    /// A caller of the REST surface: reads the secret store, and its addresses stand under the policy.
+    Registered,
+}
+
+impl Origin {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "FILE",
+            Self::Registered => "REGISTERED",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +118,14 @@ pub enum RemoteKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     Child(ChildSpec),
-    Remote { kind: RemoteKind, url: Secret, headers: BTreeMap<String, Secret> },
+    Remote { kind: RemoteKind, url: Secret, headers: BTreeMap<String, Secret>, origin: Origin },
+}
+
+/// Where a server is, with every value expanded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    pub endpoint: Endpoint,
+    pub health_check_url: Option<Secret>,
 }
 
 /// A program to start. `env` is its whole environment: nothing is inherited.
