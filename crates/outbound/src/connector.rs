@@ -57,6 +57,10 @@ impl Connector {
         Self { inner: Arc::new(Inner { policy, connect_timeout, proxies, tls }) }
     }
 
+    pub(crate) fn policy(&self) -> AddressPolicy {
+        self.inner.policy
+    }
+
     /// What a forwarding proxy wants to see in the request itself. A tunnel gets it in its CONNECT instead, and
     /// guarded requests only go through tunnels.
     pub(crate) fn proxy_authorization(&self, uri: &Uri) -> Option<HeaderValue> {

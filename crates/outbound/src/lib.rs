@@ -31,6 +31,7 @@ pub use crate::policy::{AddressPolicy, PrivateAddresses};
 pub use crate::proxy::Proxies;
 use crate::proxy::ProxyTable;
 use crate::tls::Tls;
+pub use portolan_model::Origin;
 
 /// Long enough for a far server with a lost packet or two, short enough that a black hole is noticed as one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -64,15 +65,6 @@ impl Default for Options {
     }
 }
 
-/// Who named the address that is called; that decides how far it is trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// The operator's own file: may point anywhere.
-    LocalFile,
-    /// A caller of the REST surface: stands under `Options::policy`.
-    Rest,
-}
-
 /// The handle that everybody shares; a clone is one counter.
 #[derive(Clone)]
 pub struct Outbound {
@@ -82,8 +74,8 @@ pub struct Outbound {
 /// One pool for each origin: a connection that was dialled for a trusted address must never be handed to a
 /// request that stands under the policy.
 struct Lanes {
-    local_file: Lane,
-    rest: Lane,
+    file: Lane,
+    registered: Lane,
 }
 
 struct Lane {
@@ -99,8 +91,16 @@ impl Outbound {
         let lane = |policy| {
             Lane::new(Connector::new(policy, connect_timeout, Arc::clone(&proxies), Arc::clone(&tls)))
         };
-        let lanes = Lanes { local_file: lane(AddressPolicy::Trusted), rest: lane(policy) };
+        let lanes = Lanes { file: lane(AddressPolicy::Trusted), registered: lane(policy) };
         Ok(Self { lanes: Arc::new(lanes) })
+    }
+
+    /// Why an address of the REST surface would never be dialled, as far as it shows without asking for names.
+    pub fn refusal(&self, url: &str) -> Option<OutboundError> {
+        let uri: http::Uri = url.parse().ok()?;
+        let host = uri.host()?.trim_matches(['[', ']']);
+        let address = host.parse().ok()?;
+        self.lanes.registered.connector.policy().check(address).err()
     }
 
     /// Sends a request with an absolute URI and returns when the head of the answer is there.
@@ -114,8 +114,8 @@ impl Outbound {
         origin: Origin,
     ) -> Result<http::Response<Incoming>, OutboundError> {
         let lane = match origin {
-            Origin::LocalFile => &self.lanes.local_file,
-            Origin::Rest => &self.lanes.rest,
+            Origin::File => &self.lanes.file,
+            Origin::Registered => &self.lanes.registered,
         };
         if let Some(authorization) = lane.connector.proxy_authorization(request.uri()) {
             request.headers_mut().insert(http::header::PROXY_AUTHORIZATION, authorization);

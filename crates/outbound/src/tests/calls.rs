@@ -14,7 +14,7 @@ fn client() -> Outbound {
 }
 
 async fn failure(url: &str) -> OutboundError {
-    client().send(post(url), Origin::LocalFile).await.unwrap_err()
+    client().send(post(url), Origin::File).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn calls_in_turn_share_one_connection() {
     let server = Server::answering(OK).await;
     let client = client();
     for _ in 0..20 {
-        let answer = client.send(post(&server.url("/mcp")), Origin::LocalFile).await.unwrap();
+        let answer = client.send(post(&server.url("/mcp")), Origin::File).await.unwrap();
         assert_eq!(read_body(answer.into_body(), 100).await.unwrap(), "hello");
     }
     assert_eq!((server.heads().len(), server.connections()), (20, 1));
@@ -42,7 +42,7 @@ async fn a_connection_that_the_server_closed_while_idle_is_not_called_on() {
     for _ in 0..3 {
         // The call to the other server is a round trip through the poller, by which the end has been seen.
         for url in [server.url("/"), other.url("/")] {
-            let answer = client.send(post(&url), Origin::LocalFile).await.unwrap();
+            let answer = client.send(post(&url), Origin::File).await.unwrap();
             read_body(answer.into_body(), 100).await.unwrap();
         }
     }
@@ -66,7 +66,7 @@ async fn f33_a_server_that_never_greets_ends_at_the_connect_timeout() {
     let options = Options { connect_timeout: Duration::from_secs(3), ..Options::default() };
     let client = Outbound::new(options).unwrap();
     let url = format!("https://{}/", silent.address);
-    let failure = client.send(post(&url), Origin::LocalFile).await.unwrap_err();
+    let failure = client.send(post(&url), Origin::File).await.unwrap_err();
     assert_eq!(failure, OutboundError::NotSent { reason: "no connection within 3s".to_owned() });
 }
 
@@ -109,7 +109,7 @@ async fn a_body_that_breaks_off_counts_as_lost() {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhell").await.unwrap();
     })
     .await;
-    let answer = client().send(post(&server.url("/")), Origin::LocalFile).await.unwrap();
+    let answer = client().send(post(&server.url("/")), Origin::File).await.unwrap();
     let failure = read_body(answer.into_body(), 100).await.unwrap_err();
     assert!(matches!(failure, OutboundError::Lost { .. }), "{failure}");
 }
@@ -117,7 +117,7 @@ async fn a_body_that_breaks_off_counts_as_lost() {
 #[tokio::test]
 async fn f37_an_announced_length_over_the_limit_is_refused_before_it_comes() {
     let server = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\r\n").await;
-    let answer = client().send(post(&server.url("/")), Origin::LocalFile).await.unwrap();
+    let answer = client().send(post(&server.url("/")), Origin::File).await.unwrap();
     let failure = read_body(answer.into_body(), 16).await.unwrap_err();
     assert_eq!(failure, OutboundError::TooLarge { limit: 16 });
 }
@@ -137,7 +137,7 @@ async fn f37_an_endless_answer_is_cut_and_its_connection_closed() {
         }
     })
     .await;
-    let answer = client().send(post(&server.url("/")), Origin::LocalFile).await.unwrap();
+    let answer = client().send(post(&server.url("/")), Origin::File).await.unwrap();
     let failure = read_body(answer.into_body(), 1000).await.unwrap_err();
     assert_eq!(failure, OutboundError::TooLarge { limit: 1000 });
     cut.notified().await;
@@ -150,7 +150,7 @@ async fn a_body_in_pieces_is_put_together_up_to_the_very_limit() {
     let server = Server::answering(pieces).await;
     let client = client();
     for (limit, expected) in [(9, Ok("abcdefghi".into())), (8, Err(OutboundError::TooLarge { limit: 8 }))] {
-        let answer = client.send(post(&server.url("/")), Origin::LocalFile).await.unwrap();
+        let answer = client.send(post(&server.url("/")), Origin::File).await.unwrap();
         assert_eq!(read_body(answer.into_body(), limit).await, expected);
     }
 }
@@ -158,7 +158,7 @@ async fn a_body_in_pieces_is_put_together_up_to_the_very_limit() {
 #[tokio::test]
 async fn an_empty_answer_is_an_empty_body() {
     let server = Server::answering("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").await;
-    let answer = client().send(post(&server.url("/")), Origin::LocalFile).await.unwrap();
+    let answer = client().send(post(&server.url("/")), Origin::File).await.unwrap();
     assert_eq!(read_body(answer.into_body(), 0).await.unwrap(), "");
 }
 
@@ -170,7 +170,7 @@ async fn t14_a_redirect_comes_back_and_its_target_sees_nothing() {
         let redirect =
             format!("HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
         let server = Server::answering(redirect).await;
-        let answer = client().send(post(&server.url("/")), Origin::LocalFile).await.unwrap();
+        let answer = client().send(post(&server.url("/")), Origin::File).await.unwrap();
         assert_eq!(answer.status().as_u16(), status);
     }
     assert_eq!(canary.connections(), 0);
@@ -185,7 +185,7 @@ async fn t22_no_credential_of_the_request_gets_into_an_error() {
     for address in [closed_port().await, breaking.address] {
         let mut request = post(&format!("http://user:hunter2@{address}/path?token=hunter2"));
         request.headers_mut().insert("authorization", "Bearer hunter2".parse().unwrap());
-        let failure = client().send(request, Origin::LocalFile).await.unwrap_err();
+        let failure = client().send(request, Origin::File).await.unwrap_err();
         assert!(!format!("{failure} {failure:?}").contains("hunter2"), "{failure:?}");
     }
 }
@@ -199,7 +199,7 @@ async fn calls_at_once_each_get_their_own_answer() {
         let (client, url) = (client.clone(), server.url("/"));
         callers.spawn(async move {
             for _ in 0..5 {
-                let answer = client.send(post(&url), Origin::LocalFile).await.unwrap();
+                let answer = client.send(post(&url), Origin::File).await.unwrap();
                 assert_eq!(read_body(answer.into_body(), 5).await.unwrap(), "hello");
             }
         });

@@ -27,8 +27,7 @@ fn has_header(head: &str, name: &str, value: &str) -> bool {
 #[tokio::test]
 async fn f38_plain_http_is_forwarded_in_absolute_form_with_the_proxy_s_password() {
     let proxy = Server::answering(OK).await;
-    let answer =
-        client(through(&proxy)).send(post("http://target.invalid/mcp"), Origin::LocalFile).await.unwrap();
+    let answer = client(through(&proxy)).send(post("http://target.invalid/mcp"), Origin::File).await.unwrap();
     assert_eq!(read_body(answer.into_body(), 5).await.unwrap(), "hello");
     let heads = proxy.heads();
     assert!(heads[0].starts_with("POST http://target.invalid/mcp HTTP/1.1\r\n"), "{}", heads[0]);
@@ -42,7 +41,7 @@ async fn f38_https_goes_through_a_tunnel_and_the_server_never_sees_the_proxy_s_p
     let extra_ca = Some(tls.authority.path().to_owned());
     let options = Options { proxies: through(&proxy), extra_ca, ..Options::default() };
     let client = Outbound::new(options).unwrap();
-    let answer = client.send(post("https://target.invalid/mcp"), Origin::LocalFile).await.unwrap();
+    let answer = client.send(post("https://target.invalid/mcp"), Origin::File).await.unwrap();
     assert_eq!(read_body(answer.into_body(), 5).await.unwrap(), "hello");
     let asked = &proxy.heads()[0];
     assert!(asked.starts_with("CONNECT target.invalid:443 HTTP/1.1\r\n"), "{asked}");
@@ -59,7 +58,7 @@ async fn loopback_targets_go_around_the_proxy() {
     let client = client(through(&proxy));
     for host in ["127.0.0.1", "localhost"] {
         let url = format!("http://{host}:{}/", server.address.port());
-        client.send(post(&url), Origin::LocalFile).await.unwrap();
+        client.send(post(&url), Origin::File).await.unwrap();
     }
     assert_eq!((proxy.connections(), server.heads().len()), (0, 2));
     assert!(!server.heads().concat().to_lowercase().contains("proxy-authorization"));
@@ -93,7 +92,7 @@ async fn t15_guarded_plain_http_is_tunnelled_to_the_very_address_that_was_checke
     let server = Server::answering(OK).await;
     let proxy = tunnel_to(server.address).await;
     let client = client(through(&proxy));
-    client.send(post("http://192.0.2.7/mcp"), Origin::Rest).await.unwrap();
+    client.send(post("http://192.0.2.7/mcp"), Origin::Registered).await.unwrap();
     assert!(proxy.heads()[0].starts_with("CONNECT 192.0.2.7:80 HTTP/1.1\r\n"), "{:?}", proxy.heads());
     assert!(server.heads()[0].starts_with("POST /mcp HTTP/1.1\r\n"), "{:?}", server.heads());
     assert!(!server.heads()[0].to_lowercase().contains("proxy-authorization"));
@@ -106,7 +105,7 @@ async fn t15_a_proxy_is_no_way_around_the_guard() {
     for url in
         ["http://169.254.169.254/", "https://169.254.169.254/", "http://0xa9fea9fe/", "https://10.0.0.1/"]
     {
-        let failure = client.send(post(url), Origin::Rest).await.unwrap_err();
+        let failure = client.send(post(url), Origin::Registered).await.unwrap_err();
         assert!(matches!(failure, OutboundError::Refused { .. }), "{url}: {failure}");
     }
     assert_eq!(proxy.connections(), 0);
@@ -121,7 +120,7 @@ async fn a_proxy_that_refuses_or_babbles_is_named_and_nothing_was_sent() {
     ];
     for (answer, expected) in answers {
         let proxy = Server::answering(answer).await;
-        let sent = client(through(&proxy)).send(post("https://target.invalid/"), Origin::LocalFile).await;
+        let sent = client(through(&proxy)).send(post("https://target.invalid/"), Origin::File).await;
         assert_eq!(sent.unwrap_err().to_string(), expected);
     }
 }
@@ -132,8 +131,7 @@ async fn a_proxy_that_is_away_or_of_another_kind_fails_the_call_instead_of_going
     for (proxy, cause) in [(away.as_str(), "connection refused"), ("socks5://127.0.0.1:1", "socks5 proxies")]
     {
         let proxies = Proxies { http: Some(proxy.to_owned()), ..Proxies::default() };
-        let failure =
-            client(proxies).send(post("http://target.invalid/"), Origin::LocalFile).await.unwrap_err();
+        let failure = client(proxies).send(post("http://target.invalid/"), Origin::File).await.unwrap_err();
         assert!(!failure.was_sent() && failure.to_string().contains(cause), "{failure}");
     }
 }

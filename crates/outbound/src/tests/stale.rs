@@ -57,7 +57,7 @@ fn answer_one(stream: &mut TcpStream) {
 }
 
 async fn warm(client: &Outbound, url: &str) {
-    let answer = client.send(post(url), Origin::LocalFile).await.unwrap();
+    let answer = client.send(post(url), Origin::File).await.unwrap();
     read_body(answer.into_body(), 100).await.unwrap();
 }
 
@@ -77,7 +77,7 @@ async fn a_request_that_finds_its_connection_closed_is_sent_on_another() {
     // One look at the system brings both the end of the connection and the bell; the test goes first.
     ear.read_u8().await.unwrap();
 
-    let answer = client.send(post(&server.url), Origin::LocalFile).await.unwrap();
+    let answer = client.send(post(&server.url), Origin::File).await.unwrap();
     assert_eq!(read_body(answer.into_body(), 100).await.unwrap(), "hello");
 }
 
@@ -88,6 +88,6 @@ async fn a_request_written_to_a_connection_that_was_just_closed_counts_as_lost()
     warm(&client, &server.url).await;
     server.close_connection();
     // Nobody has waited since, so the task of the connection writes before it can learn of the end.
-    let failure = client.send(post(&server.url), Origin::LocalFile).await.unwrap_err();
+    let failure = client.send(post(&server.url), Origin::File).await.unwrap_err();
     assert!(matches!(failure, OutboundError::Lost { .. }), "{failure}");
 }

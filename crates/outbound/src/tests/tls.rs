@@ -57,7 +57,7 @@ fn trusting(tls: &TlsServer) -> Outbound {
 
 async fn refusal(client: &Outbound, tls: &TlsServer) -> String {
     let url = format!("https://{}/", tls.server.address);
-    let failure = client.send(post(&url), Origin::LocalFile).await.unwrap_err();
+    let failure = client.send(post(&url), Origin::File).await.unwrap_err();
     assert!(matches!(failure, OutboundError::NotSent { .. }), "{failure}");
     assert_eq!(tls.server.heads().len(), 0);
     failure.to_string()
@@ -94,7 +94,7 @@ async fn an_extra_authority_makes_its_servers_trusted_and_the_connection_is_reus
     let client = trusting(&tls);
     for _ in 0..3 {
         let url = format!("https://{}/mcp", tls.server.address);
-        let answer = client.send(post(&url), Origin::LocalFile).await.unwrap();
+        let answer = client.send(post(&url), Origin::File).await.unwrap();
         assert_eq!(read_body(answer.into_body(), 5).await.unwrap(), "hello");
     }
     assert_eq!((tls.server.heads().len(), tls.server.connections()), (3, 1));
@@ -109,7 +109,7 @@ async fn https_to_a_server_without_tls_is_never_downgraded() {
     .await;
     let client = Outbound::new(Options::default()).unwrap();
     let url = format!("https://{}/", plain.address);
-    let failure = client.send(post(&url), Origin::LocalFile).await.unwrap_err();
+    let failure = client.send(post(&url), Origin::File).await.unwrap_err();
     assert!(matches!(failure, OutboundError::NotSent { .. }), "{failure}");
     assert_eq!(plain.heads().len(), 0);
 }
