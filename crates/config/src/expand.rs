@@ -10,12 +10,9 @@ pub struct Missing(pub Vec<String>);
 pub fn expand(template: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, Missing> {
     let mut expanded = String::with_capacity(template.len());
     let mut missing: Vec<String> = Vec::new();
-    let mut rest = template;
-    while let Some(at) = rest.find('$') {
-        expanded.push_str(&rest[..at]);
-        let (part, length) = part(&rest[at..]);
-        rest = &rest[at + length..];
+    for part in parts(template) {
         match part {
+            Part::Plain(text) => expanded.push_str(text),
             Part::Dollar => expanded.push('$'),
             Part::Variable { name, default } => {
                 let value = lookup(name).filter(|value| default.is_none() || !value.is_empty());
@@ -27,13 +24,41 @@ pub fn expand(template: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result
             }
         }
     }
-    expanded.push_str(rest);
     if missing.is_empty() { Ok(expanded) } else { Err(Missing(missing)) }
 }
 
+/// A name that texts refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reference<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) has_default: bool,
+}
+
+/// Every name that the text refers to, in the order of the text, as often as it does.
+pub(crate) fn references_in(text: &str) -> impl Iterator<Item = Reference<'_>> {
+    parts(text).filter_map(|part| match part {
+        Part::Variable { name, default } => Some(Reference { name, has_default: default.is_some() }),
+        Part::Plain(_) | Part::Dollar => None,
+    })
+}
+
 enum Part<'a> {
+    Plain(&'a str),
     Dollar,
     Variable { name: &'a str, default: Option<&'a str> },
+}
+
+fn parts(mut rest: &str) -> impl Iterator<Item = Part<'_>> {
+    std::iter::from_fn(move || {
+        let (next, length) = match rest.find('$') {
+            None if rest.is_empty() => return None,
+            None => (Part::Plain(rest), rest.len()),
+            Some(0) => part(rest),
+            Some(at) => (Part::Plain(&rest[..at]), at),
+        };
+        rest = &rest[length..];
+        Some(next)
+    })
 }
 
 /// What begins at the `$` that `text` starts with, and how many bytes of it that takes.
@@ -135,7 +160,34 @@ mod tests {
         check_missing("${not a name}", &["not a name"]);
     }
 
+    #[test]
+    fn references_are_what_expansion_would_look_up() {
+        let names: Vec<(&str, bool)> =
+            references_in("$A-${b:-$C}$$D ${A} $e ${").map(|found| (found.name, found.has_default)).collect();
+        assert_eq!(names, [("A", false), ("b", true), ("A", false)]);
+    }
+
     proptest! {
+        #[test]
+        fn every_reference_is_looked_up_and_nothing_else(text in "[${}:A-C_a -]{0,40}") {
+            let looked_up = std::cell::RefCell::new(Vec::new());
+            let _ = expand(&text, &|name| {
+                looked_up.borrow_mut().push(name.to_owned());
+                None
+            });
+            let named: Vec<String> = references_in(&text).map(|found| found.name.to_owned()).collect();
+            prop_assert_eq!(looked_up.into_inner(), named);
+        }
+
+        /// The mask has a stricter notion of a name, and must have no other notion of where one is.
+        #[test]
+        fn a_value_that_is_shown_unmasked_is_made_of_references_alone(text in "[${}:A-C_a -]{0,20}") {
+            if portolan_model::mask_value(&text) == text {
+                let expanded = expand(&text, &|_| Some(String::new()));
+                prop_assert!(expanded.is_ok_and(|expanded| expanded.trim().is_empty()), "{}", text);
+            }
+        }
+
         #[test]
         fn text_without_a_dollar_is_unchanged(text in "[^$]*") {
             prop_assert_eq!(expand(&text, &lookup), Ok(text));

@@ -1,5 +1,7 @@
 //! JSON that keeps what `serde_json::Value` loses: keys that are written twice.
 
+mod lenient;
+
 use crate::problem::{Code, Problem};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeSet;
@@ -35,23 +37,27 @@ impl Object {
     }
 }
 
+/// The last of two members with one key stays the one that `get` finds.
+impl FromIterator<(String, Json)> for Object {
+    fn from_iter<T: IntoIterator<Item = (String, Json)>>(members: T) -> Self {
+        Self(members.into_iter().collect())
+    }
+}
+
 impl Json {
     pub(crate) fn parse(text: &str) -> Result<Self, Problem> {
-        serde_json::from_str(text).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            let mut message = error.to_string();
-            // The position is told apart from the message.
-            if let Some(at) = message.rfind(" at line ") {
-                message.truncate(at);
-            }
-            message.push_str("; ");
-            message.push_str(remedy(text, line, &message));
-            Problem {
-                line: Some(line),
-                column: Some(column),
-                ..Problem::new(Code::InvalidJson, "$", message)
-            }
-        })
+        Self::read(text).map_err(|error| told(&error, |line, message| remedy(text, line, message)))
+    }
+
+    /// The same for files of editors, where comments and a comma before a closing bracket are allowed. Lines and
+    /// columns are those of the file.
+    pub(crate) fn parse_lenient(text: &str) -> Result<Self, Problem> {
+        let mend = |_, message: &str| if message.contains(TOO_DEEP) { SHALLOWER } else { MEND };
+        Self::read(&lenient::plain(text)).map_err(|error| told(&error, mend))
+    }
+
+    fn read(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
     }
 
     /// What it is, for people, and without its value: that may be a secret.
@@ -92,6 +98,22 @@ impl Json {
     }
 }
 
+const TOO_DEEP: &str = "recursion limit";
+const SHALLOWER: &str = "objects and arrays stand within each other more than 127 deep";
+const MEND: &str = "mend the file there; nothing of it was used";
+
+fn told(error: &serde_json::Error, remedy: impl Fn(usize, &str) -> &'static str) -> Problem {
+    let (line, column) = (error.line(), error.column());
+    let mut message = error.to_string();
+    // The position is told apart from the message.
+    if let Some(at) = message.rfind(" at line ") {
+        message.truncate(at);
+    }
+    let remedy = remedy(line, &message);
+    let message = format!("{message}; {remedy}");
+    Problem { line: Some(line), column: Some(column), ..Problem::new(Code::InvalidJson, "$", message) }
+}
+
 /// How the usual mistakes are mended.
 fn remedy(text: &str, line: usize, message: &str) -> &'static str {
     let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
@@ -99,12 +121,12 @@ fn remedy(text: &str, line: usize, message: &str) -> &'static str {
         "the file is empty: write {\"mcpServers\": {}}"
     } else if message.contains("trailing comma") {
         "remove the comma before the closing bracket"
-    } else if message.contains("recursion limit") {
-        "objects and arrays stand within each other more than 127 deep"
+    } else if message.contains(TOO_DEEP) {
+        SHALLOWER
     } else if line.contains("//") || line.contains("/*") {
         "JSON has no comments: remove them"
     } else {
-        "mend the file there; nothing of it was used"
+        MEND
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod environment;
 pub mod expand;
+pub mod import;
 mod json;
 mod nearest;
 pub mod problem;
@@ -14,10 +15,12 @@ pub mod watch;
 
 pub use environment::Environment;
 pub use expand::{Missing, expand};
+pub use import::{Found, Program, places, read_program};
 pub use problem::{Code, ConfigErrors, Problem};
-pub use resolve::{check_variables, resolve};
+pub use resolve::{Lookup, check_variables, references, required_references, resolve, resolve_with};
 pub use servers::{Servers, load_servers, parse_servers};
 pub use settings::describe::{Row, describe, reference_markdown};
 pub use settings::layers::{Flags, Loaded, Origin, SettingsErrors, SettingsProblem, load_settings};
-pub use settings::{Limits, NamesSetting, Settings};
+pub use settings::places::{data_folder, key_file, secret_key};
+pub use settings::{Limits, NamesSetting, SecretSettings, Settings, StdioRegister, StdioSettings};
 pub use watch::{Changes, WatchError, watch};

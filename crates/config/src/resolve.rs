@@ -1,30 +1,92 @@
 //! A spec and the environment become an endpoint with every value in place, when a session starts.
 
 use crate::environment::Environment;
-use crate::expand::{Missing, expand};
+use crate::expand::{Missing, Reference, expand, references_in};
 use crate::json::JsonPath;
 use crate::problem::{Code, Problem};
 use crate::servers::{NO_WEB_ADDRESS, Servers, is_web_address};
 use crate::system::System;
-use portolan_model::{ChildSpec, Endpoint, Secret, ServerSpec, TransportSpec};
+use portolan_model::{ChildSpec, Endpoint, Reached, Secret, ServerSpec, TransportSpec};
 use std::collections::BTreeMap;
 
+/// What a name in `${NAME}` stands for.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Everything expanded with the process's own environment, as only the operator's file may.
+pub fn resolve(spec: &ServerSpec, env: &Environment) -> Result<Reached, Vec<Problem>> {
+    resolve_with(spec, env, &|name| env.get(name).map(str::to_owned))
+}
+
 /// Everything expanded, and for a child its whole environment. Problems name variables and places, never values.
-pub fn resolve(spec: &ServerSpec, env: &Environment) -> Result<Endpoint, Vec<Problem>> {
-    resolve_at(&JsonPath::root().key("mcpServers").key(spec.name.as_str()), spec, env)
+pub fn resolve_with(
+    spec: &ServerSpec,
+    env: &Environment,
+    lookup: Lookup<'_>,
+) -> Result<Reached, Vec<Problem>> {
+    resolve_at(&JsonPath::root().key("mcpServers").key(spec.name.as_str()), spec, env, lookup)
 }
 
 /// What would keep any of the servers from starting in this environment, all at once.
 pub fn check_variables(servers: &Servers, env: &Environment) -> Vec<Problem> {
+    let lookup = |name: &str| env.get(name).map(str::to_owned);
     let problems = |spec: &ServerSpec| match servers.places.get(&spec.name) {
-        Some(place) => resolve_at(&JsonPath::from(place.as_str()), spec, env).err(),
+        Some(place) => resolve_at(&JsonPath::from(place.as_str()), spec, env, &lookup).err(),
         None => resolve(spec, env).err(),
     };
     servers.specs.iter().filter_map(problems).flatten().collect()
 }
 
-fn resolve_at(at: &JsonPath, spec: &ServerSpec, env: &Environment) -> Result<Endpoint, Vec<Problem>> {
-    let mut expander = Expander { env, problems: Vec::new() };
+/// Every name that the spec refers to, in the order of first use.
+pub fn references(spec: &ServerSpec) -> Vec<String> {
+    names(spec, |_| true)
+}
+
+/// Those of them that must stand for something: the others have a default everywhere they are used.
+pub fn required_references(spec: &ServerSpec) -> Vec<String> {
+    names(spec, |reference| !reference.has_default)
+}
+
+fn names(spec: &ServerSpec, is_wanted: fn(&Reference<'_>) -> bool) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for reference in templates(spec).into_iter().flat_map(references_in).filter(is_wanted) {
+        let name = plain_name(reference.name);
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// Every text of a spec that is expanded.
+fn templates(spec: &ServerSpec) -> Vec<&str> {
+    let mut texts: Vec<&str> = Vec::new();
+    match &spec.transport {
+        TransportSpec::Stdio { command, args, env, cwd } => {
+            texts.push(command);
+            texts.extend(args.iter().chain(env.values()).map(Secret::reveal));
+            texts.extend(cwd.as_deref());
+        }
+        TransportSpec::Remote { kind: _, url, headers } => {
+            texts.push(url.reveal());
+            texts.extend(headers.values().map(Secret::reveal));
+        }
+    }
+    texts.extend(spec.health_check_url.as_ref().map(Secret::reveal));
+    texts
+}
+
+/// VS Code and Cursor write `${env:NAME}` for what others write as `${NAME}`.
+fn plain_name(name: &str) -> &str {
+    name.strip_prefix("env:").unwrap_or(name)
+}
+
+fn resolve_at(
+    at: &JsonPath,
+    spec: &ServerSpec,
+    env: &Environment,
+    lookup: Lookup<'_>,
+) -> Result<Reached, Vec<Problem>> {
+    let mut expander = Expander { lookup, problems: Vec::new() };
     let endpoint = match &spec.transport {
         TransportSpec::Stdio { command, args, env: declared, cwd } => {
             let args_at = at.key("args");
@@ -40,9 +102,16 @@ fn resolve_at(at: &JsonPath, spec: &ServerSpec, env: &Environment) -> Result<End
             kind: *kind,
             url: expander.url(&at.key("url"), url),
             headers: expander.headers(&at.key("headers"), headers),
+            origin: spec.origin,
         },
     };
-    if expander.problems.is_empty() { Ok(endpoint) } else { Err(expander.problems) }
+    let health = at.key("portolan").key("health_check_url");
+    let health_check_url = spec.health_check_url.as_ref().map(|url| expander.url(&health, url));
+    if expander.problems.is_empty() {
+        Ok(Reached { endpoint, health_check_url })
+    } else {
+        Err(expander.problems)
+    }
 }
 
 /// What every program needs to run at all, and what the entry declares; nothing else of Portolan's own, so that
@@ -64,14 +133,13 @@ fn child_environment(env: &Environment, declared: BTreeMap<String, Secret>) -> B
 }
 
 struct Expander<'a> {
-    env: &'a Environment,
+    lookup: Lookup<'a>,
     problems: Vec<Problem>,
 }
 
 impl Expander<'_> {
     fn text(&mut self, at: &JsonPath, template: &str) -> String {
-        // VS Code and Cursor write `${env:NAME}` for what others write as `${NAME}`.
-        let lookup = |name: &str| self.env.get(name.strip_prefix("env:").unwrap_or(name)).map(str::to_owned);
+        let lookup = |name: &str| (self.lookup)(plain_name(name));
         match expand(template, &lookup) {
             Ok(text) if text.contains('\0') => {
                 self.problems
@@ -142,7 +210,7 @@ mod tests {
     }
 
     fn endpoint(entry: &str, env: &[(&str, &str)]) -> Result<Endpoint, Vec<Problem>> {
-        resolve(&servers(&format!("{{\"a\": {entry}}}")).specs[0], &of(env))
+        resolve(&servers(&format!("{{\"a\": {entry}}}")).specs[0], &of(env)).map(|reached| reached.endpoint)
     }
 
     fn child(entry: &str, env: &[(&str, &str)]) -> ChildSpec {
@@ -212,6 +280,21 @@ mod tests {
         assert_eq!(child.env["T"].reveal(), "1");
         check(r#"{"command": "${env:A}"}"#, &[], &["Missing environment variable: A;"]);
         check(r#"{"command": "${input:key}"}"#, &[], &["only VS Code can ask"]);
+    }
+
+    #[test]
+    fn a_spec_knows_every_name_that_it_refers_to() {
+        let spec = |entry: &str| servers(&format!("{{\"a\": {entry}}}")).specs.remove(0);
+        let child = spec(
+            r#"{"command": "$BIN", "args": ["${A:-1}", "$$B", "${C} $BIN"], "env": {"X": "${A}${env:D}"}, "cwd": "${E}",
+                "portolan": {"health_check_url": "http://${H}"}}"#,
+        );
+        assert_eq!(references(&child), ["BIN", "A", "C", "D", "E", "H"]);
+        let remote = spec(r#"{"url": "https://${H:-x}/${H:-y}", "headers": {"K": "Bearer $T"}}"#);
+        assert_eq!(
+            (references(&remote), required_references(&remote)),
+            (vec!["H".into(), "T".into()], vec!["T".into()])
+        );
     }
 
     #[test]

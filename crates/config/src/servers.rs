@@ -3,13 +3,13 @@
 mod entry;
 mod reader;
 
-pub(crate) use entry::{NO_WEB_ADDRESS, is_web_address};
+pub(crate) use entry::{NO_WEB_ADDRESS, is_disabled, is_web_address, read as read_entry};
+pub(crate) use reader::Report;
 
 use crate::json::{Json, JsonPath, Object};
 use crate::nearest::nearest;
 use crate::problem::{Code, ConfigErrors, Problem};
 use portolan_model::{ServerName, ServerSpec};
-use reader::Report;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -34,16 +34,22 @@ pub struct Servers {
 /// Reads a file and tells everything that is wrong with it at once.
 pub fn load_servers(path: &Path) -> Result<Servers, ConfigErrors> {
     let fail = |problems| ConfigErrors { path: path.to_owned(), problems };
+    let text = read_text(path).map_err(|problem| fail(vec![problem]))?;
+    parse_servers(&text).map_err(fail)
+}
+
+/// The text of a file that somebody else wrote.
+pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
     let bytes = std::fs::read(path).map_err(|reason| {
         let message = format!("Config file cannot be read: {reason}; check its path and its permissions");
-        fail(vec![Problem::new(Code::FileNotFound, "$", message)])
+        Problem::new(Code::FileNotFound, "$", message)
     })?;
-    let text = str::from_utf8(&bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].split(|b| *b == b'\n').count();
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.split(|b| *b == b'\n').count();
         let problem = Problem::new(Code::InvalidJson, "$", "the file is not UTF-8; save it as UTF-8");
-        fail(vec![Problem { line: Some(line), ..problem }])
-    })?;
-    parse_servers(text).map_err(fail)
+        Problem { line: Some(line), ..problem }
+    })
 }
 
 /// The same for a text that is already in memory.

@@ -3,8 +3,11 @@
 pub mod describe;
 mod kind;
 pub mod layers;
+pub mod places;
 
-use kind::{Address, Bytes, Count, FilePath, Kind, List, Names, Place, Text, Time, Wait};
+use kind::{
+    Address, Bytes, Count, FilePath, FolderPath, Kind, List, Names, Place, Registering, Text, Time, Wait,
+};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +19,15 @@ pub enum NamesSetting {
     Dot,
     Colon,
     Safe,
+}
+
+/// Whether callers of the REST surface may register servers that are programs to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StdioRegister {
+    /// Only while Portolan itself is bound to loopback.
+    Auto,
+    On,
+    Off,
 }
 
 /// One row of the table: how a setting is called, read and shown.
@@ -38,7 +50,7 @@ impl Setting {
 
 /// The whole table, in the order of the documentation.
 pub(crate) fn table() -> impl Iterator<Item = &'static Setting> {
-    GENERAL.iter().chain(LIMITS)
+    [GENERAL, LIMITS, SECRETS, STDIO].into_iter().flatten()
 }
 
 /// A struct, its defaults and its rows of the table from one list, so that no two of them can disagree.
@@ -47,18 +59,18 @@ macro_rules! section {
         $(#[$about:meta])*
         $name:ident, rows $rows:ident, prefix $prefix:literal, in |$settings:ident| $place:expr;
         $( $(#[doc = $doc:literal])+ $field:ident: $type:ty as $kind:ty = $default:expr; )+
-        $( section $inner:ident: $inner_type:ty; )?
+        $( section $inner:ident: $inner_type:ty; )*
     ) => {
         $(#[$about])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct $name {
             $( $(#[doc = $doc])+ pub $field: $type, )+
-            $( pub $inner: $inner_type, )?
+            $( pub $inner: $inner_type, )*
         }
 
         impl Default for $name {
             fn default() -> Self {
-                Self { $( $field: $default, )+ $( $inner: <$inner_type>::default(), )? }
+                Self { $( $field: $default, )+ $( $inner: <$inner_type>::default(), )* }
             }
         }
 
@@ -86,6 +98,8 @@ section! {
     listen: SocketAddr as Address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7777));
     /// The servers file. In `portolan.toml`, a relative path starts at that file's folder.
     config: Option<PathBuf> as FilePath = None;
+    /// The folder where `portolan serve` keeps its database and its key.
+    data: Option<PathBuf> as FolderPath = None;
     /// How tools are named for clients.
     names: NamesSetting as Names = NamesSetting::Auto;
     /// The name that Portolan announces to clients.
@@ -104,6 +118,8 @@ section! {
     allowed_origins: Vec<String> as List = Vec::new();
 
     section limits: Limits;
+    section secrets: SecretSettings;
+    section stdio: StdioSettings;
 }
 
 section! {
@@ -140,6 +156,24 @@ section! {
     drain: Duration as Wait = Duration::from_secs(30);
 }
 
+section! {
+    /// What `${NAME}` may mean in a server that was registered over REST, and what seals it.
+    SecretSettings, rows SECRETS, prefix "secrets.", in |settings| settings.secrets;
+
+    /// Environment variables that servers registered over REST may read as `${NAME}`.
+    allow_env: Vec<String> as List = Vec::new();
+    /// The file with the key that seals secrets; the variable `PORTOLAN_SECRET_KEY` goes before it.
+    key_file: Option<PathBuf> as FilePath = None;
+}
+
+section! {
+    /// What holds for servers that are programs to start.
+    StdioSettings, rows STDIO, prefix "stdio.", in |settings| settings.stdio;
+
+    /// Whether programs to start may be registered over REST; `auto` is only while bound to loopback.
+    register: StdioRegister as Registering = StdioRegister::Auto;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,7 +181,9 @@ mod tests {
     #[test]
     fn every_setting_reads_back_what_it_shows_and_refuses_nothing_it_shows() {
         let default = Settings::default();
-        for setting in table().filter(|setting| setting.key != "config") {
+        // A path that nobody named is shown as nothing, and to name nothing is a mistake.
+        let unnamed = ["config", "data", "secrets.key_file"];
+        for setting in table().filter(|setting| !unnamed.contains(&setting.key)) {
             let mut settings = Settings::default();
             let shown = (setting.get)(&default);
             assert!((setting.set)(&mut settings, &shown, &Place::default()), "{} = {shown}", setting.key);
@@ -170,6 +206,15 @@ mod tests {
     fn no_two_settings_share_a_variable() {
         let variables: std::collections::BTreeSet<String> = table().map(Setting::variable).collect();
         assert_eq!(variables.len(), table().count());
-        assert!(variables.contains("PORTOLAN_LIMITS_CALL_TIMEOUT"));
+        for name in ["PORTOLAN_LIMITS_CALL_TIMEOUT", "PORTOLAN_DATA", "PORTOLAN_SECRETS_ALLOW_ENV"] {
+            assert!(variables.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn programs_are_registered_on_loopback_alone_and_no_variable_is_read_unless_somebody_says_so() {
+        let settings = Settings::default();
+        assert_eq!(settings.stdio.register, StdioRegister::Auto);
+        assert!(settings.secrets.allow_env.is_empty());
     }
 }

@@ -74,16 +74,38 @@ impl System {
 
     /// Where `portolan.toml` is looked for when nobody names it.
     pub(crate) fn settings_file(self, env: &Environment) -> Option<PathBuf> {
-        let folder = match self {
+        self.config_folder(env).map(|folder| folder.join("portolan").join("portolan.toml"))
+    }
+
+    /// Where programs keep what people set for them.
+    pub(crate) fn config_folder(self, env: &Environment) -> Option<PathBuf> {
+        match self {
             Self::Windows => env.get_filled("APPDATA").map(PathBuf::from),
-            Self::Mac => self.home(env).map(|home| home.join("Library").join("Application Support")),
-            Self::Unix => {
-                // A relative XDG_CONFIG_HOME is to be ignored, by the specification that defines it.
-                let named = env.get("XDG_CONFIG_HOME").filter(|path| path.starts_with('/'));
-                named.map(PathBuf::from).or_else(|| self.home(env).map(|home| home.join(".config")))
-            }
+            Self::Mac => self.application_support(env),
+            Self::Unix => self.xdg_folder(env, "XDG_CONFIG_HOME", ".config"),
+        }
+    }
+
+    /// Where Portolan keeps what it has to remember. On Windows not with the settings: those follow a person from
+    /// machine to machine, and a database that is open must not.
+    pub(crate) fn data_folder(self, env: &Environment) -> Option<PathBuf> {
+        let folder = match self {
+            Self::Windows => env.get_filled("LOCALAPPDATA").map(PathBuf::from),
+            Self::Mac => self.application_support(env),
+            Self::Unix => self.xdg_folder(env, "XDG_DATA_HOME", ".local/share"),
         };
-        folder.map(|folder| folder.join("portolan").join("portolan.toml"))
+        folder.map(|folder| folder.join("portolan"))
+    }
+
+    fn application_support(self, env: &Environment) -> Option<PathBuf> {
+        self.home(env).map(|home| home.join("Library").join("Application Support"))
+    }
+
+    /// The folder that the variable names, or its usual place. A relative one is to be ignored, by the
+    /// specification that defines these variables.
+    fn xdg_folder(self, env: &Environment, variable: &str, usual: &str) -> Option<PathBuf> {
+        let named = env.get(variable).filter(|path| path.starts_with('/'));
+        named.map(PathBuf::from).or_else(|| self.home(env).map(|home| home.join(usual)))
     }
 }
 
@@ -110,6 +132,23 @@ mod tests {
         let mac = "/h/Library/Application Support/portolan/portolan.toml";
         check(System::Mac, &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")], Some(mac));
         check(System::Windows, &[("APPDATA", "/a"), ("HOME", "/h")], Some("/a/portolan/portolan.toml"));
+    }
+
+    #[track_caller]
+    fn check_data(system: System, env: &[(&str, &str)], expected: Option<&str>) {
+        assert_eq!(system.data_folder(&of(env)), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn data_lives_where_each_system_keeps_it() {
+        check_data(System::Unix, &[("HOME", "/h")], Some("/h/.local/share/portolan"));
+        check_data(System::Unix, &[("HOME", "/h"), ("XDG_DATA_HOME", "/x")], Some("/x/portolan"));
+        check_data(System::Unix, &[("HOME", "/h"), ("XDG_DATA_HOME", "x")], Some("/h/.local/share/portolan"));
+        check_data(System::Unix, &[("HOME", "")], None);
+        let mac = "/h/Library/Application Support/portolan";
+        check_data(System::Mac, &[("HOME", "/h"), ("XDG_DATA_HOME", "/x")], Some(mac));
+        check_data(System::Windows, &[("LOCALAPPDATA", "/l"), ("APPDATA", "/a")], Some("/l/portolan"));
+        check_data(System::Windows, &[("APPDATA", "/a"), ("HOME", "/h")], None);
     }
 
     #[test]

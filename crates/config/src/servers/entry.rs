@@ -4,7 +4,7 @@ use super::reader::{Reader, Report};
 use crate::json::{Json, JsonPath, Object};
 use crate::nearest::nearest;
 use crate::quantity::{TIME_HELP, duration};
-use portolan_model::{RemoteKind, Secret, ServerName, ServerSpec, ToolFilter, TransportSpec};
+use portolan_model::{Origin, RemoteKind, Secret, ServerName, ServerSpec, ToolFilter, TransportSpec};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -71,17 +71,17 @@ const FOREIGN: [&str; 32] = [
 const KIND_KEYS: [&str; 4] = ["type", "transport", "transportType", "mode"];
 const URL_KEYS: [&str; 4] = ["url", "base_url", "serverUrl", "httpUrl"];
 
-/// Portolan's own extras; the last three are read by those who use them.
+/// Portolan's own extras; the last two are read by those who use them.
 const EXTRAS: [&str; 6] = ["description", "timeout", "tools", "health_check_url", "query", "session"];
 
-pub(super) fn is_disabled(at: &JsonPath, fields: &Object, report: &mut Report) -> bool {
+pub(crate) fn is_disabled(at: &JsonPath, fields: &Object, report: &mut Report) -> bool {
     let mut reader = Reader::new(at.clone(), fields, report);
     let (disabled, enabled) = (reader.claim("disabled"), reader.claim("enabled"));
     disabled == Some(true) || enabled == Some(false)
 }
 
 /// The spec, or nothing where something was wrong and is reported.
-pub(super) fn read(
+pub(crate) fn read(
     name: ServerName,
     at: &JsonPath,
     fields: &Object,
@@ -106,6 +106,8 @@ pub(super) fn read(
         description,
         timeout: extras.timeout,
         tools: extras.tools,
+        health_check_url: extras.health_check_url,
+        origin: Origin::File,
     })
 }
 
@@ -229,6 +231,7 @@ struct Extras {
     description: Option<String>,
     timeout: Option<Duration>,
     tools: ToolFilter,
+    health_check_url: Option<Secret>,
 }
 
 fn extras(reader: &mut Reader<'_>) -> Extras {
@@ -252,8 +255,12 @@ fn extras(reader: &mut Reader<'_>) -> Extras {
             None
         }
     };
+    let health_check_url = own.text("health_check_url").map(str::to_owned);
+    if health_check_url.as_ref().is_some_and(|url| !url.contains('$') && !is_web_address(url)) {
+        own.problem("health_check_url", NO_WEB_ADDRESS);
+    }
     let tools = tools(&mut own);
-    Extras { description, timeout, tools }
+    Extras { description, timeout, tools, health_check_url: health_check_url.map(Secret::new) }
 }
 
 fn tools(own: &mut Reader<'_>) -> ToolFilter {

@@ -7,9 +7,9 @@ use portolan_model::Secret;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-pub(super) struct Report {
-    pub(super) problems: Vec<Problem>,
-    pub(super) warnings: Vec<String>,
+pub(crate) struct Report {
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Report {

@@ -111,6 +111,24 @@ fn the_extras_of_portolan_are_read_and_theirs_are_no_noise() {
 }
 
 #[test]
+fn br_006_a_health_check_url_is_an_address_or_refers_to_one() {
+    let url = |url: &str| {
+        spec(&format!(r#"{{"command": "x", "portolan": {{"health_check_url": {url}}}}}"#)).health_check_url
+    };
+    assert_eq!(url(r#""https://x.org/health""#), Some(Secret::new("https://x.org/health")));
+    assert_eq!(url(r#""${BASE}/health""#), Some(Secret::new("${BASE}/health")));
+    assert_eq!(url("null"), None);
+    assert_eq!(spec(r#"{"command": "x"}"#).health_check_url, None);
+    let problem = "invalid_schema at $.mcpServers.a.portolan.health_check_url: ";
+    for (bad, expected) in
+        [(r#""x.org""#, "The address must start with http"), ("7", "health_check_url must be a text")]
+    {
+        let text = format!(r#"{{"command": "x", "portolan": {{"health_check_url": {bad}}}}}"#);
+        check_entry_problem(&text, &format!("{problem}{expected}"));
+    }
+}
+
+#[test]
 fn a_number_is_seconds_in_the_timeout_of_portolan() {
     assert_eq!(
         spec(r#"{"command": "x", "portolan": {"timeout": 90}}"#).timeout,

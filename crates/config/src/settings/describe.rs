@@ -1,6 +1,7 @@
 //! The settings for people: those in effect for `portolan config`, and all of them for the documentation.
 
 use super::layers::{Loaded, Origin};
+use super::places::KEY_FILE;
 use super::{Settings, table};
 use std::fmt::Write as _;
 
@@ -28,10 +29,12 @@ pub fn reference_markdown() -> String {
     let defaults = Settings::default();
     let mut page = "| Setting | Default | Variable | What it does |\n|---|---|---|---|\n".to_owned();
     for setting in table() {
-        let default = match (setting.get)(&defaults) {
-            empty if empty.is_empty() => "none".to_owned(),
-            _ if setting.key == "version" => "Portolan's own".to_owned(),
-            value => format!("`{value}`"),
+        let default = match (setting.key, (setting.get)(&defaults)) {
+            ("version", _) => "Portolan's own".to_owned(),
+            ("data", _) => "the system's place for data".to_owned(),
+            ("secrets.key_file", _) => format!("`{KEY_FILE}` in `data`"),
+            (_, empty) if empty.is_empty() => "none".to_owned(),
+            (_, value) => format!("`{value}`"),
         };
         let (key, variable, doc) = (setting.key, setting.variable(), setting.doc.trim());
         // Writing to a String cannot fail.
@@ -57,7 +60,15 @@ mod tests {
         };
         assert_eq!(row("limits.call_timeout"), "90s (PORTOLAN_LIMITS_CALL_TIMEOUT)");
         assert_eq!(row("listen"), "127.0.0.1:7777 (default)");
+        assert_eq!(row("stdio.register"), "auto (default)");
         assert_eq!(rows.len(), table().count());
+    }
+
+    #[test]
+    fn the_key_that_seals_secrets_is_shown_nowhere() {
+        let env = of(&[("PORTOLAN_SECRET_KEY", "hunter2")]);
+        let loaded = load_settings(&Flags::default(), &env).unwrap();
+        assert!(!format!("{:?} {loaded:?}", describe(&loaded)).contains("hunter2"));
     }
 
     #[test]

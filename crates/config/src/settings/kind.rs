@@ -1,6 +1,6 @@
 //! The kinds of values that settings have: how each is read from text, shown, and described.
 
-use super::NamesSetting;
+use super::{NamesSetting, StdioRegister};
 use crate::environment::Environment;
 use crate::quantity::{TIME_HELP, duration, show_duration, show_size, size};
 use crate::system::System;
@@ -72,6 +72,21 @@ impl Kind for FilePath {
     }
 }
 
+pub(crate) struct FolderPath;
+
+impl Kind for FolderPath {
+    type Value = Option<PathBuf>;
+    const ALLOWED: &'static str = "the path of a folder";
+
+    fn parse(text: &str, place: &Place) -> Option<Option<PathBuf>> {
+        FilePath::parse(text, place)
+    }
+
+    fn show(value: &Option<PathBuf>) -> String {
+        FilePath::show(value)
+    }
+}
+
 pub(crate) struct Names;
 
 impl Kind for Names {
@@ -94,6 +109,31 @@ impl Kind for Names {
             NamesSetting::Dot => "dot",
             NamesSetting::Colon => "colon",
             NamesSetting::Safe => "safe",
+        };
+        text.to_owned()
+    }
+}
+
+pub(crate) struct Registering;
+
+impl Kind for Registering {
+    type Value = StdioRegister;
+    const ALLOWED: &'static str = "auto, on or off";
+
+    fn parse(text: &str, _: &Place) -> Option<StdioRegister> {
+        match text {
+            "auto" => Some(StdioRegister::Auto),
+            "on" => Some(StdioRegister::On),
+            "off" => Some(StdioRegister::Off),
+            _ => None,
+        }
+    }
+
+    fn show(value: &StdioRegister) -> String {
+        let text = match value {
+            StdioRegister::Auto => "auto",
+            StdioRegister::On => "on",
+            StdioRegister::Off => "off",
         };
         text.to_owned()
     }
@@ -177,7 +217,7 @@ impl Kind for Count {
     }
 }
 
-/// Hosts and origins, which hold no comma.
+/// Hosts, origins and names of variables, which hold no comma.
 pub(crate) struct List;
 
 impl Kind for List {

@@ -3,6 +3,7 @@
 mod file;
 
 use super::kind::Place;
+use super::places::SECRET_KEY;
 use super::{Setting, Settings, table};
 use crate::environment::Environment;
 use crate::nearest::nearest;
@@ -17,6 +18,7 @@ pub struct Flags {
     pub settings: Option<PathBuf>,
     pub listen: Option<String>,
     pub config: Option<PathBuf>,
+    pub data: Option<PathBuf>,
     pub names: Option<String>,
     pub name: Option<String>,
     pub version: Option<String>,
@@ -73,8 +75,8 @@ impl fmt::Display for SettingsErrors {
     }
 }
 
-/// Read by other parts of Portolan, not by this table.
-const RESERVED: [&str; 4] = ["PORTOLAN_URL", "PORTOLAN_SETTINGS", "PORTOLAN_CHAIN", "PORTOLAN_DATA"];
+/// Read by other parts of Portolan, not by this table: what the table has, `portolan config` shows.
+const RESERVED: [&str; 4] = ["PORTOLAN_URL", "PORTOLAN_SETTINGS", "PORTOLAN_CHAIN", SECRET_KEY];
 
 pub fn load_settings(flags: &Flags, env: &Environment) -> Result<Loaded, SettingsErrors> {
     let origins = table().map(|setting| (setting.key, Origin::Default)).collect();
@@ -135,9 +137,13 @@ impl Layers {
             }
         }
         // A path need not be text, so it does not go through the table.
-        if let Some(path) = &flags.config {
-            self.loaded.settings.config = Some(path.clone());
-            self.loaded.origins.insert("config", Origin::Flag("--config"));
+        let Settings { config, data, .. } = &mut self.loaded.settings;
+        let paths = [("--config", "config", &flags.config, config), ("--data", "data", &flags.data, data)];
+        for (flag, key, path, setting) in paths {
+            if path.is_some() {
+                setting.clone_from(path);
+                self.loaded.origins.insert(key, Origin::Flag(flag));
+            }
         }
     }
 }

@@ -81,6 +81,37 @@ fn a_path_in_the_file_starts_at_its_folder_and_one_in_the_environment_where_we_a
 }
 
 #[test]
+fn the_data_folder_is_a_setting_like_the_others() {
+    let (folder, path) = written("data = \"state\"\nsecrets.key_file = \"~/key\"");
+    let load = |env: &[(&str, &str)], data: Option<&str>| {
+        let flags = Flags { data: data.map(PathBuf::from), ..flags(Some(&path)) };
+        let Loaded { settings, origins } = load_settings(&flags, &of(env)).unwrap();
+        (settings.data.unwrap(), origins["data"].clone())
+    };
+    let variable = [("PORTOLAN_DATA", "/env"), ("HOME", "/h")];
+    assert_eq!(load(&[("HOME", "/h")], None), (folder.path().join("state"), Origin::File(path.clone())));
+    assert_eq!(load(&variable, None), ("/env".into(), Origin::Environment("PORTOLAN_DATA".to_owned())));
+    assert_eq!(load(&variable, Some("flag")), ("flag".into(), Origin::Flag("--data")));
+    let loaded = load_settings(&flags(Some(&path)), &of(&variable)).unwrap();
+    assert_eq!(loaded.settings.secrets.key_file, Some(PathBuf::from("/h/key")));
+}
+
+#[test]
+fn every_section_may_be_written_in_toml_and_in_the_environment() {
+    let settings =
+        load_toml("[secrets]\nallow_env = [\"A\", \"B\"]\n[stdio]\nregister = \"off\"\n").unwrap().settings;
+    assert_eq!(settings.secrets.allow_env, ["A", "B"]);
+    assert_eq!(settings.stdio.register, crate::StdioRegister::Off);
+    let env = of(&[("PORTOLAN_SECRETS_ALLOW_ENV", "A, B"), ("PORTOLAN_STDIO_REGISTER", "on")]);
+    let settings = load_settings(&Flags::default(), &env).unwrap().settings;
+    assert_eq!(settings.secrets.allow_env, ["A", "B"]);
+    assert_eq!(settings.stdio.register, crate::StdioRegister::On);
+    check_toml("[stdio]\nregister = true", "stdio.register must be auto, on or off; \"true\" is not");
+    check_toml("[stdio]\nregistr = \"on\"", "did you mean `stdio.register`?");
+    check_toml("data = \"\"", "data must be the path of a folder; \"\" is not");
+}
+
+#[test]
 fn the_file_is_found_in_its_usual_place_and_need_not_be_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = System::here().settings_file(&home(folder.path())).unwrap();
@@ -164,7 +195,7 @@ fn variables_that_others_set_are_left_alone() {
     let env = of(&[
         ("PORTOLAN_URL", "http://x"),
         ("PORTOLAN_CHAIN", "1"),
-        ("PORTOLAN_DATA", "/d"),
+        ("PORTOLAN_SECRET_KEY", "not even looked at here"),
         ("PORTOLAN_SERVICE_HOST", "10.0.0.1"),
         ("PORTOLAN_SERVICE_PORT_HTTP", "80"),
         ("PORTOLAN_PORT", "tcp://10.0.0.1:80"),
