@@ -1,0 +1,66 @@
+//! What survives a restart: one trait, its records, and the database in the data folder.
+
+mod error;
+mod records;
+pub mod sqlite;
+#[cfg(test)]
+mod suite;
+
+pub use error::StoreError;
+pub use records::{
+    Curation, EventRecord, HistoryRecord, Page, SecretRecord, ServerRecord, Slice, ToolDraft, ToolFinder,
+    ToolRecord, ToolsChange,
+};
+pub use sqlite::{SqliteStore, write_private};
+
+use async_trait::async_trait;
+use portolan_model::{ServerId, Workspace};
+
+/// Everything that is kept. What a method has returned `Ok` for survives a power cut.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Whether it answers at all.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// All servers of a workspace, by name.
+    async fn servers(&self, workspace: &Workspace) -> Result<Vec<ServerRecord>, StoreError>;
+    /// `NameTaken` if the workspace has a server of that name.
+    async fn add_server(&self, server: &ServerRecord) -> Result<(), StoreError>;
+    /// Writes every field of a known server but its id, workspace, origin and `registered_at`. `NoSuchServer`, or
+    /// `NameTaken` if it was to get the name of another.
+    async fn change_server(&self, server: &ServerRecord) -> Result<(), StoreError>;
+    /// Deletes the server with its tools, curations and history; `false` if there was none.
+    async fn remove_server(&self, server: ServerId) -> Result<bool, StoreError>;
+
+    /// Makes these the server's tools, in this order. Those that are there already keep their ids; only what differs is
+    /// written. Of two tools of one name the last one holds. `NoSuchServer` if it is gone meanwhile.
+    async fn put_tools(&self, server: ServerId, tools: &[ToolDraft]) -> Result<ToolsChange, StoreError>;
+    /// Tools in the order of their server's name and then their own place in its list, with how many there are in all.
+    async fn tools(&self, finder: &ToolFinder, page: Page) -> Result<Slice<ToolRecord>, StoreError>;
+    /// What people have set for a tool; it outlives the tool's absence and goes with the server. `false` if the server
+    /// has no such tool.
+    async fn curate(&self, server: ServerId, tool: &str, curation: &Curation) -> Result<bool, StoreError>;
+    /// The curations of a server's tools in the order of the tools' own names, those of absent tools included.
+    async fn curations(&self, server: ServerId) -> Result<Vec<(String, Curation)>, StoreError>;
+
+    /// Appends to the history; entries of servers that are gone are left out. Each server keeps its latest thousand.
+    async fn add_history(&self, entries: &[HistoryRecord]) -> Result<(), StoreError>;
+    /// The latest first.
+    async fn history(&self, server: ServerId, page: Page) -> Result<Slice<HistoryRecord>, StoreError>;
+
+    /// Appends events under their own ids; the latest thousand are kept. One whose id is there already stays as it is,
+    /// so events may be sent again.
+    async fn add_events(&self, events: &[EventRecord]) -> Result<(), StoreError>;
+    /// All events that are kept, the oldest first.
+    async fn events(&self) -> Result<Vec<EventRecord>, StoreError>;
+
+    /// The secrets of a workspace, by name.
+    async fn secrets(&self, workspace: &Workspace) -> Result<Vec<SecretRecord>, StoreError>;
+    async fn put_secret(&self, secret: &SecretRecord) -> Result<(), StoreError>;
+    /// `false` if there was none.
+    async fn remove_secret(&self, workspace: &Workspace, name: &str) -> Result<bool, StoreError>;
+
+    /// A value that the program or its people set while it runs.
+    async fn setting(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
+    async fn put_setting(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+}
