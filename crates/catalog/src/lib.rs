@@ -19,10 +19,26 @@ use tokio::time::Instant;
 /// What there is to file.
 #[derive(Debug)]
 pub enum Filing {
-    Turned { server: ServerName, state: State, error: Option<Arc<str>> },
-    Offered { server: ServerName, offer: Offer },
-    Withdrawn { server: ServerName },
-    Removed { server: ServerName },
+    Turned {
+        server: ServerName,
+        state: State,
+        error: Option<Arc<str>>,
+    },
+    Offered {
+        server: ServerName,
+        offer: Offer,
+    },
+    Withdrawn {
+        server: ServerName,
+    },
+    Removed {
+        server: ServerName,
+    },
+    /// What was listed under one name is listed under another, in one step.
+    Renamed {
+        from: ServerName,
+        to: ServerName,
+    },
 }
 
 /// The lists as clients should see them have changed, or a server says so.
@@ -79,6 +95,10 @@ impl Catalog {
                 _ => false,
             },
             Filing::Removed { server } => servers.remove(&server).is_some(),
+            Filing::Renamed { from, to } => match servers.remove(&from) {
+                Some(entry) => servers.insert(to, entry).is_none(),
+                None => false,
+            },
         };
         self.current.store(Arc::new(Snapshot::new(servers)));
         self.generation.send_modify(|generation| {

@@ -46,5 +46,6 @@ counters! {
     OVERSIZED = "portolan_oversized_messages_total", "Messages of servers over the size limit.";
     DECLINED = "portolan_declined_server_requests_total", "Requests of servers that no client could be asked.";
     NOTES_DROPPED = "portolan_dropped_notifications_total", "Notifications dropped because their reader was too slow.";
+    RECORDS_DROPPED = "portolan_dropped_records_total", "Entries of history and events that the store did not take in time.";
     CLIENT_SESSIONS = "portolan_client_sessions_opened_total", "Sessions opened by clients.";
 }

@@ -1,13 +1,15 @@
 //! Makes the running sessions match the servers that are wanted.
 
 use crate::backoff::Backoff;
+use crate::health::Report;
 use crate::inbox::Notice;
 use crate::lifeline::Lifeline;
 use crate::member::{Member, Status};
+use crate::orders;
 use crate::session::Session;
 use crate::watchdog::Watchdog;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use portolan_model::{Endpoint, Lifecycle, Offer, ServerName, ServerSpec, State};
+use portolan_model::{Lifecycle, Offer, Reached, ServerName, ServerSpec, State};
 use portolan_outbound::Outbound;
 use portolan_wire::level::Level;
 use std::collections::BTreeMap;
@@ -19,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Expands a server's values, or says which are missing.
-pub type Resolve = Box<dyn Fn(&ServerSpec) -> Result<Endpoint, String> + Send + Sync>;
+pub type Resolve = Box<dyn Fn(&ServerSpec) -> Result<Reached, String> + Send + Sync>;
 
 /// Everything that sessions need of the world around them.
 pub struct Outside {
@@ -56,6 +58,14 @@ pub struct Identity {
     pub instance: String,
 }
 
+/// A server as it is wanted.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub spec: ServerSpec,
+    /// Whether it is to be connected at once; one that is already there goes by orders and not by this.
+    pub is_on: bool,
+}
+
 /// What the fleet tells: it emits, others file.
 #[derive(Debug)]
 pub enum Happening {
@@ -74,6 +84,17 @@ pub enum Happening {
     Removed {
         server: ServerName,
     },
+}
+
+impl Happening {
+    /// An offer, with what is left out of it said aloud.
+    pub(crate) fn offered(spec: &ServerSpec, offer: Offer) -> Self {
+        for left_out in &offer.left_out {
+            let (tool, reason) = (&left_out.tool, &left_out.reason);
+            tracing::warn!(server = %spec.name, tool, reason, "a tool is left out");
+        }
+        Self::Offered { server: spec.name.clone(), offer }
+    }
 }
 
 /// How long a client's wish for a log level waits for servers to take it.
@@ -118,20 +139,20 @@ impl Fleet {
     }
 
     /// New servers connect, missing ones drain and go, changed ones are replaced, the others notice nothing.
-    pub async fn apply(&self, specs: Vec<ServerSpec>) {
+    pub async fn apply(&self, wanted: Vec<Wanted>) {
         let mut leaving = self.changing.lock().await;
         leaving.retain(|_, gone| !gone.is_cancelled());
         let old = self.members.load_full();
         let mut new = Members::new();
-        for spec in specs {
-            let name = spec.name.clone();
+        for one in wanted {
+            let name = one.spec.name.clone();
             let member = match old.get(&name) {
-                Some(member) if member.spec == spec => member.clone(),
+                Some(member) if member.spec == one.spec => member.clone(),
                 Some(member) => {
                     member.stop.cancel();
-                    self.start(spec, Some(member.gone.clone()))
+                    self.start(one, Some(member.gone.clone()))
                 }
-                None => self.start(spec, leaving.remove(&name)),
+                None => self.start(one, leaving.remove(&name)),
             };
             new.insert(name, member);
         }
@@ -148,15 +169,20 @@ impl Fleet {
         }
     }
 
-    fn start(&self, spec: ServerSpec, predecessor: Option<CancellationToken>) -> Arc<Member> {
-        let first = Status { state: State::Connecting, error: None };
-        let (status, seen) = watch::channel(first);
+    fn start(&self, wanted: Wanted, predecessor: Option<CancellationToken>) -> Arc<Member> {
+        let Wanted { spec, is_on } = wanted;
+        let first = if is_on { State::Connecting } else { State::Disconnected };
+        let (status, seen) = watch::channel(Status::at_first(first));
+        let (health, reported) = watch::channel(Report::default());
+        let (orders, ordered) = mpsc::channel(orders::WAITING);
         let slot: Arc<ArcSwapOption<Session>> = Arc::default();
         let (stop, gone) = (CancellationToken::new(), CancellationToken::new());
         let member = Arc::new(Member {
             spec: spec.clone(),
             slot: slot.clone(),
             status: seen,
+            health: reported,
+            orders,
             stop: stop.clone(),
             gone: gone.clone(),
         });
@@ -165,10 +191,13 @@ impl Fleet {
             outside: self.outside.clone(),
             slot,
             status,
+            health,
+            orders: ordered,
             happenings: self.happenings.clone(),
             tasks: self.tasks.clone(),
             stop,
             life: Lifecycle::default(),
+            is_on,
             withdraw_at: None,
             backoff: Backoff::default(),
             is_shaky: false,

@@ -1,6 +1,7 @@
 //! Sessions to the servers behind: children, Streamable HTTP and HTTP+SSE, kept alive and spoken to.
 
 mod aside;
+mod attempt;
 mod backoff;
 pub mod child;
 pub mod discover;
@@ -12,15 +13,19 @@ mod inbox;
 mod lifeline;
 mod link;
 mod member;
+mod orders;
 mod pending;
+mod relisting;
 pub mod session;
 pub mod watchdog;
 
 pub use aside::Aside;
+pub use attempt::{Trial, try_out};
 pub use error::{CallError, ConnectError};
-pub use fleet::{Fleet, Happening, Identity, Limits, Outside};
+pub use fleet::{Fleet, Happening, Identity, Limits, Outside, Wanted};
+pub use health::Report;
 pub use inbox::Notice;
-pub use lifeline::{Trial, try_out};
 pub use member::{Member, Status, Unavailable};
+pub use orders::Parting;
 pub use pending::{Note, Reply};
 pub use session::{Ask, Session};

@@ -1,19 +1,18 @@
 //! One task a server: connect, discover, watch, back off, drain. It alone decides the server's state.
 
+use crate::attempt::{Connection, attempt};
 use crate::backoff::{Backoff, Pace};
-use crate::discover::{self, Bounds};
 use crate::error::ConnectError;
 use crate::fleet::{Happening, Outside};
-use crate::handshake;
-use crate::health::{Health, Verdict};
+use crate::health::{Health, Report, Verdict};
 use crate::member::Status;
+use crate::orders::{Farewell, Order, Parting, Taken};
+use crate::relisting::Relisting;
 use crate::session::{Ground, Session};
 use arc_swap::ArcSwapOption;
-use portolan_model::{Event, Lifecycle, Offer, ServerSpec, State};
+use portolan_model::{Event, Lifecycle, Moment, ServerSpec, State};
 use portolan_telemetry::counters;
-use portolan_wire::level::Level;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -24,19 +23,21 @@ use tokio_util::task::TaskTracker;
 const KEEP_LISTED: Duration = Duration::from_secs(5);
 /// A session that lasted this long was a good one: its loss is news, and not one more turn of a crash loop.
 const STEADY: Duration = Duration::from_secs(10);
-/// A server whose tools change with every look at them is looked at no more often than this.
-const BETWEEN_LISTINGS: Duration = Duration::from_millis(200);
 
 pub(crate) struct Lifeline {
     pub(crate) spec: ServerSpec,
     pub(crate) outside: Arc<Outside>,
     pub(crate) slot: Arc<ArcSwapOption<Session>>,
     pub(crate) status: watch::Sender<Status>,
+    pub(crate) health: watch::Sender<Report>,
+    pub(crate) orders: mpsc::Receiver<Order>,
     pub(crate) happenings: mpsc::Sender<Happening>,
     /// For what a lost session still has to finish.
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) life: Lifecycle,
+    /// Whether it is meant to be connected.
+    pub(crate) is_on: bool,
     /// When a server that was lost leaves the lists.
     pub(crate) withdraw_at: Option<Instant>,
     /// Goes on from one session to the next until one lasts.
@@ -45,9 +46,20 @@ pub(crate) struct Lifeline {
     pub(crate) is_shaky: bool,
 }
 
+/// Why a server is no longer to be connected.
+enum Halt {
+    /// Its life is over.
+    Stopped,
+    /// Its session was ended on somebody's wish; `is_on` says what is wished now.
+    Parted { given_up: usize, farewells: Vec<Farewell> },
+}
+
 /// Why a live session is no more.
 enum End {
     Stopped,
+    Off(Farewell),
+    /// Somebody wants another one in its place.
+    Replaced(Taken),
     Lost(String),
     /// It turned out to lead back to us.
     Refused(ConnectError),
@@ -57,45 +69,34 @@ enum End {
 enum Step {
     Listed(Result<(), ConnectError>),
     Looked(Verdict),
+    Ordered(Order),
+}
+
+/// What came of doing something while there was no session.
+enum Away<T> {
+    Done(T),
+    /// Somebody wants it connected now.
+    Woken,
 }
 
 impl Lifeline {
     /// Lives until it is stopped; leaves nothing behind.
     pub(crate) async fn live(mut self) {
-        self.turn(Event::Connect, None).await;
-        while let Some((session, offer)) = self.connect().await {
-            self.withdraw_at = None;
-            self.happenings.send(self.offered(offer)).await.ok();
-            self.slot.store(Some(Arc::new(session.clone())));
-            self.turn(Event::Connected, None).await;
-            tracing::info!(server = %self.spec.name, revision = %session.welcome().revision, "connected");
-            let connected_at = Instant::now();
-            let end = self.attend(&session).await;
-            self.slot.store(None);
-            if let End::Lost(reason) = &end {
-                tracing::warn!(server = %self.spec.name, reason, "lost");
-                counters::SESSIONS_LOST.one();
-                self.withdraw_at = Some(Instant::now() + KEEP_LISTED);
-                self.life.apply(Event::Lost);
-                self.turn(Event::Connect, Some(reason)).await;
+        // One whose tools are known from before keeps its place in the lists for a moment, as after a crash.
+        self.withdraw_at = Some(Instant::now() + KEEP_LISTED);
+        loop {
+            if !self.is_on && !self.is_switched_on().await {
+                break;
             }
-            self.part_with(session, &end).await;
-            match end {
-                End::Stopped => break,
-                End::Lost(reason) => {
-                    if !self.is_back_soon(connected_at.elapsed(), reason).await {
-                        break;
-                    }
-                }
-                End::Refused(error) => {
+            match self.stay_connected().await {
+                Halt::Stopped => break,
+                Halt::Parted { given_up, farewells } => {
                     self.withdraw().await;
-                    self.life.apply(Event::Lost);
-                    self.turn(Event::Connect, Some(&error.to_string())).await;
-                    self.turn(Event::ConnectFailed, Some(&error.to_string())).await;
-                    if !self.rest(None).await {
-                        break;
+                    self.part().await;
+                    for farewell in farewells {
+                        // Whoever asked may have gone.
+                        farewell.done.send(given_up).unwrap_or_default();
                     }
-                    self.turn(Event::Connect, None).await;
                 }
             }
         }
@@ -103,55 +104,170 @@ impl Lifeline {
         self.turn(Event::Disconnect, None).await;
     }
 
-    /// Ends a session. A lost child is reaped before the next one starts; what a lost HTTP session has in flight may
-    /// still be answered, and holds up nobody.
-    async fn part_with(&self, session: Session, end: &End) {
-        let limits = &self.outside.limits;
-        match end {
-            End::Stopped => session.close(limits.drain).await,
-            End::Lost(_) if session.outlives_its_loss() => {
-                let grace = limits.call_timeout;
-                self.tasks.spawn(async move { session.close(grace).await });
+    /// Rests until somebody wants it connected; `false` when stopped.
+    async fn is_switched_on(&mut self) -> bool {
+        loop {
+            let order = tokio::select! {
+                () = self.stop.cancelled() => return false,
+                order = self.orders.recv() => order,
+            };
+            match order {
+                Some(Order::Connect(taken) | Order::Reconnect(taken)) => {
+                    self.is_on = true;
+                    self.turn(Event::Connect, None).await;
+                    drop(taken);
+                    return true;
+                }
+                Some(Order::Refresh) => {}
+                Some(Order::Disconnect(farewell)) => farewell.done.send(0).unwrap_or_default(),
+                None => return false,
             }
-            End::Lost(_) | End::Refused(_) => session.close(Duration::ZERO).await,
         }
     }
 
-    /// After a loss: the first is followed by a try at once, one that comes early again by a pause, so that a server
-    /// which dies with every start is not started without end. `false` when stopped.
-    async fn is_back_soon(&mut self, lasted: Duration, reason: String) -> bool {
+    /// Connects, and again after every loss, until there is a reason not to.
+    async fn stay_connected(&mut self) -> Halt {
+        self.backoff = Backoff::default();
+        self.turn(Event::Connect, None).await;
+        loop {
+            let halt = match self.connect().await {
+                Ok(connection) => self.serve(connection).await,
+                Err(halt) => Err(halt),
+            };
+            if let Err(halt) = halt {
+                return halt;
+            }
+        }
+    }
+
+    /// One session from its beginning to its end, and whatever comes between it and the next.
+    async fn serve(&mut self, connection: Connection) -> Result<(), Halt> {
+        let Connection { session, offer, health_check } = connection;
+        self.withdraw_at = None;
+        self.happenings.send(Happening::offered(&self.spec, offer)).await.ok();
+        self.slot.store(Some(Arc::new(session.clone())));
+        self.turn(Event::Connected, None).await;
+        tracing::info!(server = %self.spec.name, revision = %session.welcome().revision, "connected");
+        let connected_at = Instant::now();
+        // A server that may take long over a call may be too busy to answer meanwhile: it is asked less often.
+        let longest_call = self.spec.timeout.unwrap_or_default();
+        let interval = self.outside.limits.health_interval.max(longest_call / 2);
+        let end = self.attend(&session, Health::new(interval, health_check)).await;
+        self.slot.store(None);
+        match end {
+            End::Stopped => {
+                session.close(self.outside.limits.drain).await;
+                Err(Halt::Stopped)
+            }
+            End::Off(farewell) => {
+                self.is_on = false;
+                self.withhold().await;
+                Err(self.drain(&session, farewell.parting, vec![farewell]).await)
+            }
+            // It stays switched on, and so comes back.
+            End::Replaced(taken) => {
+                self.withhold().await;
+                drop(taken);
+                Err(self.drain(&session, Parting::Drained, Vec::new()).await)
+            }
+            End::Lost(reason) => self.recover(session, connected_at.elapsed(), reason).await,
+            End::Refused(error) => {
+                session.close(Duration::ZERO).await;
+                self.withdraw().await;
+                self.lose(&error.to_string()).await;
+                self.turn(Event::ConnectFailed, Some(&error.to_string())).await;
+                self.rest(None).await?;
+                self.turn(Event::Connect, None).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// From here on no new calls come, and nobody is shown its tools.
+    async fn withhold(&mut self) {
+        self.status.send_modify(|status| status.is_draining = true);
+        self.withdraw().await;
+    }
+
+    /// Lets calls under way end, while no new ones come. The last wish that is heard meanwhile decides how it goes on.
+    async fn drain(&mut self, session: &Session, parting: Parting, mut farewells: Vec<Farewell>) -> Halt {
+        let grace = match parting {
+            Parting::Drained => self.outside.limits.drain,
+            Parting::Forced => Duration::ZERO,
+        };
+        let mut given_up = 0;
+        let mut closing = std::pin::pin!(session.close(grace));
+        loop {
+            tokio::select! {
+                left = &mut closing => return Halt::Parted { given_up: given_up + left, farewells },
+                Some(order) = self.orders.recv() => match order {
+                    Order::Connect(_) | Order::Reconnect(_) => self.is_on = true,
+                    Order::Refresh => {}
+                    Order::Disconnect(farewell) => {
+                        self.is_on = false;
+                        // Whoever cannot wait any longer may say so.
+                        if farewell.parting == Parting::Forced {
+                            given_up += session.close(Duration::ZERO).await;
+                        }
+                        farewells.push(farewell);
+                    }
+                },
+            }
+        }
+    }
+
+    /// After a loss. A lost child is reaped before the next one starts; what a lost HTTP session has in flight may still
+    /// be answered, and holds up nobody. The first loss is followed by a try at once, one that comes early again by a
+    /// pause, so that a server which dies with every start is not started without end.
+    async fn recover(&mut self, session: Session, lasted: Duration, reason: String) -> Result<(), Halt> {
+        tracing::warn!(server = %self.spec.name, reason, "lost");
+        counters::SESSIONS_LOST.one();
+        self.withdraw_at = Some(Instant::now() + KEEP_LISTED);
+        self.lose(&reason).await;
+        if session.outlives_its_loss() {
+            let grace = self.outside.limits.call_timeout;
+            self.tasks.spawn(async move { session.close(grace).await });
+        } else {
+            session.close(Duration::ZERO).await;
+        }
         if lasted >= STEADY {
             self.backoff = Backoff::default();
             self.is_shaky = false;
         }
         if !std::mem::replace(&mut self.is_shaky, true) {
-            return true;
+            return Ok(());
         }
         self.set_back(&ConnectError::Failed(reason)).await
     }
 
-    /// Tries until a session stands; `None` when stopped.
-    async fn connect(&mut self) -> Option<(Session, Offer)> {
+    /// Tries until a session stands.
+    async fn connect(&mut self) -> Result<Connection, Halt> {
         loop {
             let ground = Ground::new(self.outside.clone());
-            let attempt = attempt(self.spec.clone(), ground.clone());
-            let error = match self.while_away(attempt).await {
-                Some(Ok(connected)) => return Some(connected),
-                Some(Err(error)) => error,
-                None => {
-                    ground.end().await;
-                    return None;
+            let mut trying = Box::pin(attempt(self.spec.clone(), ground.clone()));
+            let outcome = loop {
+                match self.while_away(trying.as_mut()).await {
+                    Ok(Away::Done(outcome)) => break outcome,
+                    // It is being tried already.
+                    Ok(Away::Woken) => {}
+                    Err(halt) => {
+                        ground.end().await;
+                        return Err(halt);
+                    }
                 }
             };
-            ground.end().await;
-            if !self.set_back(&error).await {
-                return None;
+            match outcome {
+                Ok(connection) => return Ok(connection),
+                Err(error) => {
+                    ground.end().await;
+                    self.set_back(&error).await?;
+                }
             }
         }
     }
 
-    /// Tells of a failed try and waits until the next one is due; `false` when stopped.
-    async fn set_back(&mut self, error: &ConnectError) -> bool {
+    /// Tells of a failed try and waits until the next one is due.
+    async fn set_back(&mut self, error: &ConnectError) -> Result<(), Halt> {
         let text = error.to_string();
         let pause = match (error.is_worth_a_retry(), self.backoff.failed()) {
             (true, Pace::Quick(pause)) => {
@@ -164,17 +280,18 @@ impl Lifeline {
                 Some(pause)
             }
             (false, _) => {
+                if let ConnectError::Unauthorized { .. } = error {
+                    tracing::warn!(server = %self.spec.name, "security: the server refuses our credentials");
+                }
                 self.fail(&text).await;
                 None
             }
         };
-        if !self.rest(pause).await {
-            return false;
-        }
+        self.rest(pause).await?;
         if self.life.state() == State::Error {
             self.turn(Event::Connect, Some(&text)).await;
         }
-        true
+        Ok(())
     }
 
     async fn fail(&mut self, error: &str) {
@@ -182,20 +299,24 @@ impl Lifeline {
         self.turn(Event::ConnectFailed, Some(error)).await;
     }
 
-    /// Waits out a pause, or until the entry changes and this life ends with it; `false` when stopped.
-    async fn rest(&mut self, pause: Option<Duration>) -> bool {
-        let pause = async move {
+    /// Waits out a pause, or until somebody wants it connected now.
+    async fn rest(&mut self, pause: Option<Duration>) -> Result<(), Halt> {
+        let mut pause = Box::pin(async move {
             match pause {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => std::future::pending().await,
             }
-        };
-        self.while_away(pause).await.is_some()
+        });
+        match self.while_away(pause.as_mut()).await? {
+            Away::Done(()) => {}
+            // Whoever asks has mended something: the quick tries are worth while again.
+            Away::Woken => self.backoff = Backoff::default(),
+        }
+        Ok(())
     }
 
     /// Does something while there is no session: the lists are told when the server has been away too long.
-    async fn while_away<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = std::pin::pin!(work);
+    async fn while_away<T>(&mut self, mut work: impl Future<Output = T> + Unpin) -> Result<Away<T>, Halt> {
         loop {
             let withdraw_at = self.withdraw_at;
             let overdue = async move {
@@ -204,79 +325,104 @@ impl Lifeline {
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
-                done = &mut work => return Some(done),
-                () = self.stop.cancelled() => return None,
-                () = overdue => self.withdraw().await,
+            let order = tokio::select! {
+                done = &mut work => return Ok(Away::Done(done)),
+                () = self.stop.cancelled() => return Err(Halt::Stopped),
+                () = overdue => {
+                    self.withdraw().await;
+                    continue;
+                }
+                order = self.orders.recv() => order,
+            };
+            match order {
+                Some(Order::Connect(taken) | Order::Reconnect(taken)) => {
+                    self.turn(Event::Connect, None).await;
+                    drop(taken);
+                    return Ok(Away::Woken);
+                }
+                // It is listed with the next session anyway.
+                Some(Order::Refresh) => {}
+                Some(Order::Disconnect(farewell)) => {
+                    self.is_on = false;
+                    return Err(Halt::Parted { given_up: 0, farewells: vec![farewell] });
+                }
+                None => return Err(Halt::Stopped),
             }
         }
     }
 
     /// Watches a live session until it ends: looks after its health, and lists its tools again when they change.
-    async fn attend(&mut self, session: &Session) -> End {
-        // A server that may take long over a call may be too busy to answer meanwhile: it is asked less often.
-        let longest_call = self.spec.timeout.unwrap_or_default();
-        let mut health = Health::new(self.outside.limits.health_interval.max(longest_call / 2));
+    async fn attend(&mut self, session: &Session, mut health: Health) -> End {
         loop {
+            let listing =
+                Relisting { spec: &self.spec, outside: &self.outside, happenings: &self.happenings };
             let step = async {
                 tokio::select! {
-                    () = session.tools_changed() => Step::Listed(self.list_again(session).await),
-                    () = health.due() => Step::Looked(health.look(session).await),
+                    () = session.tools_changed() => Step::Listed(listing.again(session).await),
+                    () = health.due() => Step::Looked(health.look(session, &self.outside.outbound).await),
                 }
             };
             let step = tokio::select! {
                 () = self.stop.cancelled() => return End::Stopped,
                 () = session.closed() => return End::Lost(session.epitaph()),
+                order = self.orders.recv() => match order {
+                    Some(order) => Step::Ordered(order),
+                    None => return End::Stopped,
+                },
                 step = step => step,
             };
             match step {
-                Step::Listed(Ok(())) | Step::Looked(Verdict::Unchanged) => {}
+                Step::Listed(Ok(())) | Step::Ordered(Order::Connect(_)) => {}
                 Step::Listed(Err(error)) => return End::Refused(error),
-                Step::Looked(Verdict::Well) => self.turn(Event::Answered, None).await,
-                Step::Looked(Verdict::Ill) => {
-                    tracing::warn!(server = %self.spec.name, "it has not answered two health checks");
-                    self.turn(Event::MissedTwice, Some("it has not answered two health checks")).await;
+                Step::Ordered(Order::Refresh) => session.want_tools(),
+                Step::Ordered(Order::Reconnect(taken)) => return End::Replaced(taken),
+                Step::Ordered(Order::Disconnect(farewell)) => return End::Off(farewell),
+                Step::Looked(verdict) => {
+                    self.health.send_replace(health.report());
+                    if let Some(end) = self.judge(verdict).await {
+                        return end;
+                    }
                 }
-                Step::Looked(Verdict::Dead) => {
-                    return End::Lost("it has not answered three health checks".to_owned());
-                }
             }
         }
     }
 
-    /// Lists a server's tools again, and not too soon after that once more. Fails only if it leads back to us.
-    async fn list_again(&self, session: &Session) -> Result<(), ConnectError> {
-        let listed = discover::tools(session, &self.spec.tools, &self.bounds()).await;
-        match listed {
-            Ok(offer) => {
-                handshake::refuse_loop(&offer.instances, &self.outside.identity)?;
-                self.happenings.send(self.offered(offer)).await.ok();
+    async fn judge(&mut self, verdict: Verdict) -> Option<End> {
+        match verdict {
+            Verdict::Unchanged => {}
+            Verdict::Well => self.turn(Event::Answered, None).await,
+            Verdict::Ill => {
+                tracing::warn!(server = %self.spec.name, "it has not answered two health checks");
+                self.turn(Event::MissedTwice, Some("it has not answered two health checks")).await;
             }
-            // What was listed last stays; a session that broke shows as such by itself.
-            Err(error) => {
-                tracing::warn!(server = %self.spec.name, %error, "its tools could not be listed again");
-            }
+            Verdict::Dead => return Some(End::Lost("it has not answered three health checks".to_owned())),
         }
-        tokio::time::sleep(BETWEEN_LISTINGS).await;
-        Ok(())
-    }
-
-    fn bounds(&self) -> Bounds {
-        let limits = &self.outside.limits;
-        Bounds { tools: limits.tools_per_server, timeout: limits.call_timeout }
-    }
-
-    fn offered(&self, offer: Offer) -> Happening {
-        for left_out in &offer.left_out {
-            let (tool, reason) = (&left_out.tool, &left_out.reason);
-            tracing::warn!(server = %self.spec.name, tool, reason, "a tool is left out");
-        }
-        Happening::Offered { server: self.spec.name.clone(), offer }
+        None
     }
 
     async fn withdraw(&mut self) {
         self.withdraw_at = None;
         self.happenings.send(Happening::Withdrawn { server: self.spec.name.clone() }).await.ok();
+    }
+
+    /// Away from a session that somebody wanted ended. Between it and the next one there is a moment of DISCONNECTED, which
+    /// is told but not shown: whoever waits for the next one is to see no other end.
+    async fn part(&mut self) {
+        if self.is_on && self.life.apply(Event::Disconnect).is_some() {
+            self.tell(self.seen(None)).await;
+            self.turn(Event::Connect, None).await;
+        } else {
+            self.turn(Event::Disconnect, None).await;
+        }
+    }
+
+    /// From a session that broke to the next try. That there was an error is told, but not shown: a call that comes in
+    /// between is to wait for the next session.
+    async fn lose(&mut self, reason: &str) {
+        if self.life.apply(Event::Lost).is_some() {
+            self.tell(self.seen(Some(reason))).await;
+        }
+        self.turn(Event::Connect, Some(reason)).await;
     }
 
     /// Takes a turn of the state machine and tells everybody.
@@ -287,53 +433,21 @@ impl Lifeline {
     }
 
     async fn publish(&self, error: Option<&str>) {
-        let status = Status { state: self.life.state(), error: error.map(Arc::from) };
+        let status = self.seen(error);
         self.status.send_replace(status.clone());
+        self.tell(status).await;
+    }
+
+    async fn tell(&self, status: Status) {
         self.happenings.send(Happening::Turned { server: self.spec.name.clone(), status }).await.ok();
     }
-}
 
-/// Connects once, lists the tools and leaves again; for people who want to know whether an entry works.
-pub async fn try_out(spec: &ServerSpec, outside: Arc<Outside>) -> Result<Trial, ConnectError> {
-    let ground = Ground::new(outside);
-    let outcome = attempt(spec.clone(), ground.clone()).await;
-    let trial = match outcome {
-        Ok((session, offer)) => {
-            let revision = session.welcome().revision;
-            session.close(Duration::ZERO).await;
-            Ok(Trial { revision, offer })
-        }
-        Err(error) => Err(error),
-    };
-    ground.end().await;
-    trial
-}
-
-/// What a server showed when it was tried out.
-#[derive(Debug)]
-pub struct Trial {
-    pub revision: portolan_wire::Revision,
-    pub offer: Offer,
-}
-
-/// One try: expand the values, open, shake hands, list the tools; all within the limit for connecting.
-async fn attempt(spec: ServerSpec, ground: Ground) -> Result<(Session, Offer), ConnectError> {
-    let outside = ground.outside.clone();
-    let limit = outside.limits.connect_timeout;
-    let work = async {
-        let endpoint = (outside.resolve)(&spec).map_err(ConnectError::Failed)?;
-        let session = Session::open(&spec.name, &endpoint, ground).await?;
-        let level = Level::from_number(outside.level.load(Ordering::Relaxed));
-        if level < Level::Emergency {
-            session.set_level(level).await;
-        }
-        let bounds = Bounds { tools: outside.limits.tools_per_server, timeout: limit };
-        let offer = discover::tools(&session, &spec.tools, &bounds).await?;
-        handshake::refuse_loop(&offer.instances, &outside.identity)?;
-        Ok((session, offer))
-    };
-    match tokio::time::timeout(limit, work).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(ConnectError::Failed(format!("it did not answer within {limit:?}"))),
+    fn seen(&self, error: Option<&str>) -> Status {
+        let (state, before) = (self.life.state(), self.status.borrow());
+        let connected_at = match (before.state, state) {
+            (State::Connecting, State::Connected) => Some(Moment::now()),
+            _ => before.connected_at,
+        };
+        Status { state, error: error.map(Arc::from), connected_at, is_draining: false }
     }
 }

@@ -192,18 +192,20 @@ impl Pending {
     }
 
     /// Ends every call: what was written is lost, what was not may go elsewhere. Later calls are refused.
-    pub(crate) fn close(&self, reason: &CallError) {
+    pub(crate) fn close(&self, reason: &CallError) -> usize {
         let waiting = {
             let mut table = self.lock();
             table.closed.get_or_insert_with(|| reason.clone());
             std::mem::take(&mut table.waiting)
         };
+        let given_up = waiting.len();
         for (_, entry) in waiting {
             let outcome = if entry.is_written { written(reason) } else { unsent(reason) };
             // A caller that has gone needs no answer.
             entry.reply.send(Err(outcome)).unwrap_or_default();
         }
         self.emptied.notify_waiters();
+        given_up
     }
 
     /// Why no more requests are taken, if that is so.

@@ -122,6 +122,11 @@ impl Session {
         )
     }
 
+    /// Has the tools listed again, as if the server had said that they changed.
+    pub(crate) fn want_tools(&self) {
+        self.0.inbox.tools_changed.notify_one();
+    }
+
     pub(crate) async fn tools_changed(&self) {
         self.0.inbox.tools_changed.notified().await;
     }
@@ -201,8 +206,9 @@ impl Session {
         matches!(self.0.link, Link::Http(_))
     }
 
-    /// Lets what is in flight end, within `grace`, then ends the session and everything of it.
-    pub(crate) async fn close(&self, grace: Duration) {
+    /// Lets what is in flight end, within `grace`, then ends the session and everything of it. Says how many calls were
+    /// given up.
+    pub(crate) async fn close(&self, grace: Duration) -> usize {
         let inner = &*self.0;
         tokio::select! {
             () = inner.inbox.pending.idle() => {}
@@ -212,8 +218,9 @@ impl Session {
         if !self.is_closed() {
             inner.link.leave().await;
         }
-        inner.inbox.pending.close(&inner.inbox.lost("the server is being disconnected"));
+        let given_up = inner.inbox.pending.close(&inner.inbox.lost("the server is being disconnected"));
         inner.ground.end().await;
+        given_up
     }
 }
 
@@ -244,8 +251,8 @@ async fn open_link(
             let link = StdioLink::open(spec, inbox.clone(), ground).map_err(ConnectError::Failed)?;
             handshake::over(Link::Stdio(link), inbox, identity).await
         }
-        Endpoint::Remote { kind, url, headers } => {
-            let remote = Remote::new(ground.outside.outbound.clone(), url, headers)?;
+        Endpoint::Remote { kind, url, headers, origin } => {
+            let remote = Remote::new(ground.outside.outbound.clone(), *origin, url, headers)?;
             if *kind == RemoteKind::Sse {
                 let link = SseLink::open(&remote, inbox.clone(), ground).await?;
                 return handshake::over(Link::Sse(link), inbox, identity).await;

@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 #[derive(Clone)]
 pub(crate) struct Remote {
     outbound: Outbound,
+    /// Who named the address: that decides which addresses may be dialled for it.
+    origin: Origin,
     uri: Uri,
     headers: HeaderMap,
 }
@@ -26,6 +28,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 impl Remote {
     pub(crate) fn new(
         outbound: Outbound,
+        origin: Origin,
         url: &Secret,
         configured: &BTreeMap<String, Secret>,
     ) -> Result<Self, ConnectError> {
@@ -54,7 +57,7 @@ impl Remote {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        Ok(Self { outbound, uri, headers })
+        Ok(Self { outbound, origin, uri, headers })
     }
 
     /// The same server at another path, as it named it itself; another origin is refused, for the headers that go
@@ -76,18 +79,18 @@ impl Remote {
     }
 
     pub(crate) async fn post(&self, body: Bytes) -> Result<Response<Incoming>, OutboundError> {
-        self.outbound.send(self.request(Method::POST, Full::new(body)), Origin::LocalFile).await
+        self.outbound.send(self.request(Method::POST, Full::new(body)), self.origin).await
     }
 
     pub(crate) async fn get_stream(&self) -> Result<Response<Incoming>, OutboundError> {
         let mut request = self.request(Method::GET, Full::default());
         request.headers_mut().insert(ACCEPT, STREAM);
         request.headers_mut().remove(CONTENT_TYPE);
-        self.outbound.send(request, Origin::LocalFile).await
+        self.outbound.send(request, self.origin).await
     }
 
     pub(crate) async fn delete(&self) -> Result<Response<Incoming>, OutboundError> {
-        self.outbound.send(self.request(Method::DELETE, Full::default()), Origin::LocalFile).await
+        self.outbound.send(self.request(Method::DELETE, Full::default()), self.origin).await
     }
 
     fn request(&self, method: Method, body: Full<Bytes>) -> Request<Full<Bytes>> {
