@@ -141,6 +141,8 @@ impl Lab {
     pub async fn gateway(&self, behind: &[Behind]) -> Result<Served> {
         let mut command = self.gateway_command();
         command.args(["serve", "--listen", "127.0.0.1:0"]).arg("--config").arg(self.configuration(behind)?);
+        // No two gateways may share a folder, and each is to start with an empty one.
+        command.arg("--data").arg(tempfile::tempdir_in(self.scratch.path())?.keep());
         let (running, address) = Running::start_listener("the gateway", &mut command).await?;
         Ok(Served { running, address })
     }

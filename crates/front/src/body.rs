@@ -7,7 +7,6 @@ use http_body::{Frame, SizeHint};
 use portolan_router::Aside;
 use portolan_wire::sse;
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,11 +17,18 @@ use tokio::time::{Instant, Sleep, sleep};
 /// Often enough for the shortest idle limits that proxies have.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// Why a body broke off; ours never do.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of an answer that was made elsewhere.
+pub type OtherBody = Pin<Box<dyn http_body::Body<Data = Bytes, Error = Failure> + Send>>;
+
 /// The body of any answer. The common one is a few pieces and needs no box.
 pub(crate) enum Body {
     Whole(Whole),
     Telling(Box<Telling>),
     Listening(Box<Listening>),
+    Other(OtherBody),
 }
 
 impl Body {
@@ -46,17 +52,18 @@ impl From<Pieces> for Body {
     }
 }
 
-type Polled = Poll<Option<Result<Frame<Bytes>, Infallible>>>;
+type Polled = Poll<Option<Result<Frame<Bytes>, Failure>>>;
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Failure;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled {
         match self.get_mut() {
             Self::Whole(whole) => Poll::Ready(whole.next().map(|piece| Ok(Frame::data(piece)))),
             Self::Telling(telling) => telling.poll_event(context),
             Self::Listening(listening) => listening.poll_event(context),
+            Self::Other(other) => other.as_mut().poll_frame(context),
         }
     }
 
@@ -64,6 +71,7 @@ impl http_body::Body for Body {
         match self {
             Self::Whole(whole) => whole.0.iter().all(Option::is_none),
             Self::Telling(_) | Self::Listening(_) => false,
+            Self::Other(other) => other.is_end_stream(),
         }
     }
 
@@ -73,6 +81,7 @@ impl http_body::Body for Body {
                 SizeHint::with_exact(whole.0.iter().flatten().map(|piece| piece.len() as u64).sum())
             }
             Self::Telling(_) | Self::Listening(_) => SizeHint::default(),
+            Self::Other(other) => other.size_hint(),
         }
     }
 }

@@ -9,8 +9,9 @@ mod reply;
 mod streamable;
 mod watched;
 
+pub use crate::body::{Failure, OtherBody};
 pub use guard::Guard;
-pub use listener::serve;
+pub use listener::{Surface, serve};
 
 use crate::Front;
 use crate::body::Body;
@@ -18,13 +19,18 @@ use http::{Method, StatusCode};
 use hyper::body::Incoming;
 use portolan_catalog::View;
 use portolan_model::ServerName;
+use std::pin::Pin;
 use std::sync::Arc;
 
 type Request = http::Request<Incoming>;
 type Response = http::Response<Body>;
 
+/// What answers everything that is not MCP.
+pub type Other = Arc<dyn Fn(Request) -> Answering + Send + Sync>;
+pub type Answering = Pin<Box<dyn Future<Output = http::Response<OtherBody>> + Send>>;
+
 /// Where a request wants to go. Every call passes here, so this is a comparison of texts and no more.
-async fn route(front: Arc<Front>, request: Request) -> Response {
+async fn route(front: Arc<Front>, other: Option<&Other>, request: Request) -> Response {
     let path = request.uri().path();
     if path == "/mcp" {
         return streamable::serve(front, View::All, request).await;
@@ -46,7 +52,10 @@ async fn route(front: Arc<Front>, request: Request) -> Response {
         ("messages", &Method::POST) => Box::pin(legacy::message(&front, &view, request)).await,
         ("sse", _) => reply::not_allowed("GET"),
         ("messages", _) => reply::not_allowed("POST"),
-        _ => reply::status(StatusCode::NOT_FOUND, "no such page: MCP is at /mcp"),
+        _ => match other {
+            Some(other) => other(request).await.map(Body::Other),
+            None => reply::status(StatusCode::NOT_FOUND, "no such page: MCP is at /mcp"),
+        },
     }
 }
 

@@ -76,6 +76,9 @@ pub(crate) struct ServeArgs {
     /// The address to listen on; port 0 takes any free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
+    /// The folder of the database and its key
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod data;
 mod shutdown;
 mod wire_up;
 

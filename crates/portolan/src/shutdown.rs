@@ -52,7 +52,7 @@ pub(crate) async fn end(gateway: &Gateway, signals: &mut Signals, serving: impl 
         if tokio::time::timeout(drain, answered).await.is_err() {
             tracing::warn!("calls still in flight after {drain:?} are given up");
         }
-        gateway.fleet.shutdown().await;
+        gateway.end().await;
     };
     tokio::select! {
         () = orderly => tracing::info!("ended"),

@@ -2,19 +2,22 @@
 
 use crate::Failure;
 use anyhow::{Context as _, anyhow};
-use portolan_catalog::{Catalog, Filing};
+use portolan_access::Secrets;
+use portolan_catalog::Catalog;
 use portolan_config::{Environment, Flags, Loaded, NamesSetting, Servers, Settings};
 use portolan_front::{Front, Names};
-use portolan_model::{Endpoint, LeftOut, NameStyle, Secret, ServerSpec, State};
-use portolan_outbound::{Outbound, Proxies};
+use portolan_model::{Endpoint, NameStyle, Origin, Reached, Secret, ServerSpec, State};
+use portolan_outbound::{AddressPolicy, Outbound, PrivateAddresses, Proxies};
+use portolan_registry::Clerk;
 use portolan_router::Router;
 use portolan_upstream::watchdog::Watchdog;
-use portolan_upstream::{Fleet, Happening, Identity, Outside};
+use portolan_upstream::{Fleet, Happening, Identity, Outside, Wanted};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Happenings waiting to be filed; filing takes microseconds.
 const HAPPENINGS: usize = 256;
@@ -29,7 +32,30 @@ pub(crate) struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) front: Arc<Front>,
-    catalog: Arc<Catalog>,
+    pub(crate) router: Arc<Router>,
+    pub(crate) clerk: Arc<Clerk>,
+    filing: Filing,
+}
+
+/// The clerk at work: longer than the fleet lives, so that its last words are filed too.
+struct Filing {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// What expands a server's values, and by whom a chain of Portolans is recognised.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) env: Environment,
+    pub(crate) secrets: Arc<Secrets>,
+    /// The file or folder that names the servers: whoever starts itself again from it would never end.
+    pub(crate) roots: &'a [&'a Path],
+}
+
+impl<'a> Surroundings<'a> {
+    /// Of a file alone: nothing is registered, and so no secret is read.
+    pub(crate) fn of_file(env: Environment, roots: &'a [&'a Path]) -> Self {
+        Self { env, secrets: Arc::new(Secrets::new(std::collections::BTreeMap::new())), roots }
+    }
 }
 
 /// Settings from all their layers; logging is on from here.
@@ -56,13 +82,10 @@ pub(crate) fn servers(path: &Path, settings: &Settings) -> Result<Servers, Failu
     Ok(servers)
 }
 
-/// What sessions need; `config` is the file that names the servers, by which a chain of Portolans is recognised.
-pub(crate) fn outside(
-    settings: &Settings,
-    env: Environment,
-    config: Option<&Path>,
-) -> Result<Outside, Failure> {
-    let chain = chain(&env, config)?;
+/// What sessions need.
+pub(crate) fn outside(settings: &Settings, around: Surroundings<'_>) -> Result<Outside, Failure> {
+    let Surroundings { env, secrets, roots } = around;
+    let chain = chain(&env, roots)?;
     let proxies = Proxies {
         http: first(&env, &["HTTP_PROXY", "http_proxy"]),
         https: first(&env, &["HTTPS_PROXY", "https_proxy"]),
@@ -71,12 +94,25 @@ pub(crate) fn outside(
     let options = portolan_outbound::Options {
         connect_timeout: settings.limits.connect_timeout,
         proxies,
+        policy: address_policy(settings),
         ..portolan_outbound::Options::default()
     };
     let limits = &settings.limits;
+    let allowed = settings.secrets.allow_env.clone();
     Ok(Outside {
         outbound: Outbound::new(options).context("the HTTP client cannot be set up")?,
-        resolve: Box::new(move |spec| endpoint(spec, &env, &chain)),
+        resolve: Box::new(move |spec| {
+            // Only the operator's own file reads the environment.
+            let registered = |name: &str| {
+                let allowed = || allowed.iter().any(|one| one == name).then(|| env.get(name)).flatten();
+                secrets.get(name).map(|s| s.reveal().to_owned()).or_else(|| allowed().map(str::to_owned))
+            };
+            let reached = match spec.origin {
+                Origin::File => portolan_config::resolve(spec, &env),
+                Origin::Registered => portolan_config::resolve_with(spec, &env, &registered),
+            };
+            reached.map(|reached| linked(reached, &chain)).map_err(|problems| told(&problems))
+        }),
         limits: portolan_upstream::Limits {
             upstream_message_bytes: limits.upstream_message_bytes,
             json_depth: limits.json_depth,
@@ -99,34 +135,47 @@ fn first(env: &Environment, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| env.get(name)).filter(|value| !value.is_empty()).map(str::to_owned)
 }
 
-/// Expands a server's values; a child that is a Portolan learns from the chain who started it.
-fn endpoint(spec: &ServerSpec, env: &Environment, chain: &str) -> Result<Endpoint, String> {
-    let problems = |all: Vec<portolan_config::Problem>| {
-        all.iter().map(|p| p.message.clone()).collect::<Vec<_>>().join("; ")
+/// Addresses that came over REST may lead to this machine and its network only while nobody else can reach us.
+fn address_policy(settings: &Settings) -> AddressPolicy {
+    let private = if settings.listen.ip().is_loopback() {
+        PrivateAddresses::Allowed
+    } else {
+        PrivateAddresses::Refused
     };
-    let mut endpoint = portolan_config::resolve(spec, env).map_err(problems)?;
-    if let Endpoint::Child(child) = &mut endpoint {
-        child.env.insert(CHAIN.to_owned(), Secret::new(chain));
-    }
-    Ok(endpoint)
+    AddressPolicy::Guarded { private }
 }
 
-/// The chain that children get: ours and this configuration. A configuration that starts itself would never end.
-fn chain(env: &Environment, config: Option<&Path>) -> Result<String, Failure> {
+fn told(problems: &[portolan_config::Problem]) -> String {
+    problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ")
+}
+
+/// A child that is a Portolan learns from the chain who started it.
+fn linked(mut reached: Reached, chain: &str) -> Reached {
+    if let Endpoint::Child(child) = &mut reached.endpoint {
+        child.env.insert(CHAIN.to_owned(), Secret::new(chain));
+    }
+    reached
+}
+
+/// The chain that children get: ours and where our servers are written. What starts itself would never end.
+fn chain(env: &Environment, roots: &[&Path]) -> Result<String, Failure> {
     let above: Vec<&str> = env.get(CHAIN).unwrap_or("").split(':').filter(|link| !link.is_empty()).collect();
-    let Some(config) = config else { return Ok(above.join(":")) };
-    let path = config.canonicalize().unwrap_or_else(|_| config.to_owned());
-    let own = portolan_model::fingerprint([path.as_os_str().as_encoded_bytes()]);
-    if above.contains(&own.as_str()) {
-        return Err(Failure::Wrong(anyhow!(
-            "{} starts a Portolan with the same file, which would go on for ever: remove that entry",
-            config.display()
-        )));
+    let mut links: Vec<String> = above.iter().map(|link| (*link).to_owned()).collect();
+    for root in roots {
+        let path = root.canonicalize().unwrap_or_else(|_| (*root).to_owned());
+        let own = portolan_model::fingerprint([path.as_os_str().as_encoded_bytes()]);
+        if above.contains(&own.as_str()) {
+            return Err(Failure::Wrong(anyhow!(
+                "{} starts a Portolan with the same file, which would go on for ever: remove that entry",
+                root.display()
+            )));
+        }
+        links.push(own);
     }
     if above.len() >= LONGEST_CHAIN {
         return Err(Failure::Wrong(anyhow!("{LONGEST_CHAIN} Portolans have started one another already")));
     }
-    Ok(above.into_iter().chain([own.as_str()]).collect::<Vec<_>>().join(":"))
+    Ok(links.join(":"))
 }
 
 fn instance() -> Result<String, Failure> {
@@ -139,21 +188,27 @@ fn instance() -> Result<String, Failure> {
 /// Puts the parts together; nothing runs yet but the filing of what the fleet tells.
 pub(crate) fn gateway(
     settings: Settings,
-    env: Environment,
-    config: Option<&Path>,
-) -> Result<Gateway, Failure> {
-    let outside = outside(&settings, env, config)?;
+    outside: Outside,
+    catalog: Arc<Catalog>,
+    clerk: Arc<Clerk>,
+) -> Gateway {
     let instance = outside.identity.instance.clone();
     let (happenings, told) = mpsc::channel(HAPPENINGS);
     let fleet = Fleet::new(outside, happenings);
-    let catalog = Arc::new(Catalog::default());
-    let router = Arc::new(Router { catalog: catalog.clone(), fleet: fleet.clone() });
+    let router = Arc::new(Router { catalog, fleet: fleet.clone() });
     let options = front_options(&settings, instance);
-    let front = Front::new(router, options);
+    let front = Front::new(router.clone(), options);
     front.start_heralds(fleet.notices());
-    let gateway = Gateway { settings, fleet, front, catalog };
-    gateway.start_filing(told);
-    Ok(gateway)
+    let filing = Filing::start(clerk.clone(), told);
+    Gateway { settings, fleet, front, router, clerk, filing }
+}
+
+/// A gateway that keeps nothing: the servers of one file, for as long as the process lives.
+pub(crate) fn of_file(settings: Settings, env: Environment, path: &Path) -> Result<Gateway, Failure> {
+    let outside = outside(&settings, Surroundings::of_file(env, &[path]))?;
+    let catalog = Arc::new(Catalog::default());
+    let clerk = Clerk::without_books(catalog.clone(), settings.limits.tools);
+    Ok(gateway(settings, outside, catalog, clerk))
 }
 
 fn front_options(settings: &Settings, instance: String) -> portolan_front::Options {
@@ -185,45 +240,28 @@ impl Gateway {
     /// them starting, and not missing.
     pub(crate) async fn apply(&self, specs: Vec<ServerSpec>) {
         for spec in &specs {
-            if !self.catalog.snapshot().servers().contains_key(&spec.name) {
-                let server = spec.name.clone();
-                self.catalog.file(Filing::Turned { server, state: State::Connecting, error: None });
-            }
+            self.clerk.expect(&spec.name, State::Connecting);
         }
-        self.fleet.apply(specs).await;
+        self.fleet.apply(specs.into_iter().map(|spec| Wanted { spec, is_on: true }).collect()).await;
     }
 
-    /// Files what the fleet tells into the catalog, until the front is stopped.
-    fn start_filing(&self, mut told: mpsc::Receiver<Happening>) {
-        let (catalog, most) = (self.catalog.clone(), self.settings.limits.tools);
-        self.front.owns(async move {
-            while let Some(happening) = told.recv().await {
-                catalog.file(filing(happening, &catalog, most));
-            }
-        });
+    /// Ends every session; what was told until the last moment is filed.
+    pub(crate) async fn end(&self) {
+        self.fleet.shutdown().await;
+        self.filing.end().await;
     }
 }
 
-fn filing(happening: Happening, catalog: &Catalog, most: usize) -> Filing {
-    match happening {
-        Happening::Turned { server, status } => {
-            Filing::Turned { server, state: status.state, error: status.error }
-        }
-        Happening::Withdrawn { server } => Filing::Withdrawn { server },
-        Happening::Removed { server } => Filing::Removed { server },
-        Happening::Offered { server, mut offer } => {
-            let others = catalog.snapshot().tools().filter(|(other, _)| **other != server).count();
-            let room = most.saturating_sub(others);
-            if offer.tools.len() > room {
-                tracing::warn!(%server, room, "the limit of {most} tools is reached; some of its tools are left out");
-                let reason = format!("there are {most} tools in all already");
-                let over = offer.tools.split_off(room);
-                offer.left_out.extend(
-                    over.iter().map(|t| LeftOut { tool: t.name.to_string(), reason: reason.clone() }),
-                );
-                offer.is_partial = true;
-            }
-            Filing::Offered { server, offer }
-        }
+impl Filing {
+    fn start(clerk: Arc<Clerk>, told: mpsc::Receiver<Happening>) -> Self {
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(clerk.run(told, stop.clone()));
+        Self { tasks, stop }
+    }
+
+    async fn end(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 }

@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 
 use crate::client::record_lines;
 use crate::processes::{self, Process};
-use crate::{DEADLINE, HttpClient, Journal, Profile, Record, StdioClient, bin};
+use crate::{DEADLINE, HttpClient, Journal, Profile, Record, Rest, StdioClient, bin};
 
 /// What the gateway prints once it can be connected to.
 const LISTENING: &str = "listening on http://";
@@ -21,8 +21,9 @@ const LISTENING: &str = "listening on http://";
 const SHOWN_LOG_LINES: usize = 60;
 
 /// A gateway that is still being set up.
+#[derive(Clone)]
 pub struct GatewayBuilder {
-    directory: TempDir,
+    directory: Arc<TempDir>,
     config: Value,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
@@ -88,7 +89,8 @@ impl GatewayBuilder {
 
     /// Starts `portolan serve` and does not wait: for gateways that are expected to refuse.
     pub fn start_serve(self) -> Gateway {
-        let first = ["serve", "--listen", "127.0.0.1:0"].map(OsString::from);
+        let mut first = ["serve", "--listen", "127.0.0.1:0", "--data"].map(OsString::from).to_vec();
+        first.push(self.directory.path().join("data").into());
         self.start(&first, Stdio::null(), Stdio::null())
     }
 
@@ -103,14 +105,15 @@ impl GatewayBuilder {
     fn start(self, first: &[OsString], stdin: Stdio, stdout: Stdio) -> Gateway {
         let config = self.directory.path().join("portolan.json");
         std::fs::write(&config, self.config.to_string()).unwrap();
-        let program = self.program.unwrap_or_else(|| bin("portolan"));
+        let program = self.program.clone().unwrap_or_else(|| bin("portolan"));
         let mut command = Command::new(&program);
-        command.args(first).arg("--config").arg(&config).args(&self.arguments).envs(self.environment);
+        command.args(first).arg("--config").arg(&config).args(&self.arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(stdin).stdout(stdout).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let stderr = record_lines(child.stderr.take().unwrap());
         let pid = child.id().unwrap();
-        Gateway { child, pid, directory: self.directory, config, address: String::new(), stderr }
+        Gateway { child, pid, set_up: self, config, address: String::new(), stderr }
     }
 }
 
@@ -118,7 +121,7 @@ impl GatewayBuilder {
 pub struct Gateway {
     child: Child,
     pid: u32,
-    directory: TempDir,
+    set_up: GatewayBuilder,
     config: PathBuf,
     address: String,
     stderr: Arc<Record<String>>,
@@ -127,7 +130,7 @@ pub struct Gateway {
 impl Gateway {
     pub fn builder() -> GatewayBuilder {
         GatewayBuilder {
-            directory: tempfile::Builder::new().prefix("portolan-test-").tempdir().unwrap(),
+            directory: Arc::new(tempfile::Builder::new().prefix("portolan-test-").tempdir().unwrap()),
             config: json!({ "mcpServers": {} }),
             arguments: Vec::new(),
             environment: Vec::new(),
@@ -154,6 +157,11 @@ impl Gateway {
         self.url_of(&format!("/servers/{server}/mcp"))
     }
 
+    /// A client of the REST surface.
+    pub fn rest(&self) -> Rest {
+        Rest::new(&self.address)
+    }
+
     /// A connected client of all servers.
     pub async fn connect(&self) -> HttpClient {
         HttpClient::connect(&self.url()).await
@@ -169,7 +177,12 @@ impl Gateway {
     }
 
     pub fn directory(&self) -> &Path {
-        self.directory.path()
+        self.set_up.directory()
+    }
+
+    /// The folder of its database.
+    pub fn data(&self) -> PathBuf {
+        self.directory().join("data")
     }
 
     pub fn config_path(&self) -> &Path {
@@ -178,12 +191,12 @@ impl Gateway {
 
     /// What a stdio fixture of that name saw.
     pub fn journal(&self, server: &str) -> Journal {
-        Journal::at(journal_path(self.directory.path(), server))
+        Journal::at(journal_path(self.directory(), server))
     }
 
     /// An entry for `rewrite_config` like the one that `GatewayBuilder::fixture` writes.
     pub fn fixture_entry(&self, server: &str, flags: &[&str]) -> Value {
-        fixture_entry(&journal_path(self.directory.path(), server), flags)
+        fixture_entry(&journal_path(self.directory(), server), flags)
     }
 
     /// Replaces the configuration file in one step, as editors do.
@@ -222,7 +235,7 @@ impl Gateway {
 
     fn family(&self) -> Vec<Process> {
         let mut family = processes::family_of(self.pid);
-        for process in processes::mentioning(self.directory.path().to_str().unwrap()) {
+        for process in processes::mentioning(self.directory().to_str().unwrap()) {
             if process.pid != self.pid && !family.contains(&process) {
                 family.push(process);
             }
@@ -232,6 +245,34 @@ impl Gateway {
 
     pub fn signal(&self, signal: Signal) {
         processes::signal(self.pid, signal);
+    }
+
+    /// Another one like it, in the same folder and with the configuration as it is written there now.
+    pub fn another(&self) -> GatewayBuilder {
+        let text = std::fs::read_to_string(&self.config).unwrap();
+        self.set_up.clone().config(serde_json::from_str(&text).unwrap())
+    }
+
+    /// Ends it in order and starts another like it.
+    pub async fn restart(mut self) -> Gateway {
+        self.signal(Signal::TERM);
+        let status = self.wait_exit().await;
+        assert!(status.success(), "the gateway ended with {status}; stderr: {:#?}", self.stderr.all());
+        self.succeeded().await
+    }
+
+    /// Kills it, leaves it no time for anything, and starts another like it.
+    pub async fn kill_and_restart(mut self) -> Gateway {
+        self.signal(Signal::KILL);
+        self.wait_exit().await;
+        self.succeeded().await
+    }
+
+    async fn succeeded(self) -> Gateway {
+        let next = self.another();
+        // Whatever it left behind goes with it, before the next one has children of its own.
+        drop(self);
+        next.serve().await
     }
 
     pub async fn wait_exit(&mut self) -> ExitStatus {

@@ -25,6 +25,7 @@ mod gateway;
 mod journal;
 pub mod processes;
 mod record;
+mod rest;
 mod running;
 
 use std::time::Duration;
@@ -34,6 +35,7 @@ pub use self::client::{Client, Exchange, HttpClient, Profile, SseClient, StdioCl
 pub use self::gateway::{Gateway, GatewayBuilder};
 pub use self::journal::Journal;
 pub use self::record::{DEADLINE, Record};
+pub use self::rest::{Answer, Rest};
 pub use self::running::Fixture;
 pub use rustix::process::Signal;
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
 /// One row of the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +133,14 @@ pub fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }
+}
+
+/// Lets none of its files grow beyond this many bytes from now on; `None` takes the limit away again.
+pub fn limit_file_size(pid: u32, bytes: Option<u64>) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap());
+    // The hard limit stays as it is, which is our own: whoever is not root could not raise it again.
+    let maximum = getrlimit(Resource::Fsize).maximum;
+    prlimit(pid, Resource::Fsize, Rlimit { current: bytes.or(maximum), maximum }).unwrap();
 }
 
 /// Waits until none of these processes runs any more; polls, since nobody tells a stranger of a death.

@@ -82,6 +82,7 @@ class Bench:
         servers = folder / "servers.json"
         servers.write_text(json.dumps({"mcpServers": entries}))
         line = [self.places.program("portolan"), "serve", "--config", str(servers), "--listen", "127.0.0.1:0"]
+        line += ["--data", str(folder / "data")]
         env = {"XDG_CONFIG_HOME": str(folder)}
         return self.started.listening(line, self.places.logs / "conformance-gateway.log", env)
 

@@ -54,7 +54,7 @@ class Gateways:
         servers = self.neighbourhood.servers(folder)
         line = [self.places.program("portolan"), "serve", "--config", servers_file(servers, folder)]
         log = self.places.logs / f"{name}.log"
-        env = {**PATIENT, "XDG_CONFIG_HOME": str(folder)}
+        env = {**PATIENT, "XDG_CONFIG_HOME": str(folder), "PORTOLAN_DATA": str(folder / "data")}
         url = self.started.listening([*line, "--listen", "127.0.0.1:0", *flags], log, env)
         return Front(folder, servers, url=url)
 

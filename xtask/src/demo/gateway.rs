@@ -26,10 +26,12 @@ impl Gateway {
         let own = std::env::current_exe().context("could not tell where xtask lies")?;
         let folder = own.parent().unwrap_or(root);
         let program = folder.join("portolan");
+        let data = folder.join("demo-data");
         let mut child = program::program(root, &program)
             .args(["serve", "--config", "examples/servers.json", "--listen", listen])
             // The example configuration looks here first: the target folder may be set elsewhere.
             .env("EXAMPLE_SERVERS", folder)
+            .env("PORTOLAN_DATA", data)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

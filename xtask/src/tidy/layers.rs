@@ -19,6 +19,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("catalog", &["model", "wire", "telemetry", "config"]),
     ("upstream", &["model", "wire", "outbound", "telemetry"]),
     ("router", &["model", "wire", "catalog", "upstream", "telemetry"]),
+    ("store", &["model", "telemetry"]),
+    ("access", &["model", "telemetry"]),
+    // Where control comes together: what people want goes to the store, and from there to the fleet.
+    (
+        "registry",
+        &["model", "wire", "config", "store", "access", "outbound", "upstream", "catalog", "telemetry"],
+    ),
+    // Calls over REST go the same way as all others: through the router.
+    ("admin", &["model", "wire", "registry", "router", "catalog", "telemetry"]),
     ("front", &["model", "wire", "router", "catalog", "telemetry"]),
     ("portolan", ANYTHING),
     ("testkit", ANYTHING),
@@ -32,7 +41,11 @@ const STAYS_FREE_OF: &[(&str, &[&str])] = &[
 
 /// heavy crate → the only crates that hold it, beside the binary.
 const FENCED: &[(&str, &[&str])] = &[
-    ("axum", &["front"]),
+    ("axum", &["admin"]),
+    ("utoipa-axum", &["admin"]),
+    ("utoipa", &["admin", "registry"]),
+    ("sqlx", &["store"]),
+    ("aes-gcm", &["access"]),
     ("rustls", &["outbound"]),
     ("tokio-rustls", &["outbound"]),
     ("notify", &["config"]),
@@ -184,7 +197,7 @@ mod tests {
         check_uses(
             "router",
             "[target.'cfg(unix)'.dependencies]\naxum.workspace = true",
-            &["5: layer: only front holds axum, beside the binary"],
+            &["5: layer: only admin holds axum, beside the binary"],
         );
     }
 

@@ -4,7 +4,7 @@ use super::guard::{Guard, Refusal};
 use super::prompt::promptly;
 use super::pulse::{Beat, Pulse};
 use super::watched::Watched;
-use super::{Request, Response, reply};
+use super::{Other, Request, Response, reply};
 use crate::Front;
 use crate::client::Client;
 use http::StatusCode;
@@ -25,9 +25,15 @@ const SWEEP: Duration = Duration::from_mins(1);
 /// How often calls in flight grow older; at the third tick a silent one gets a sign of life.
 const TICK: Duration = Duration::from_secs(5);
 
+/// What there is besides MCP: who may knock, and what answers everything else.
+pub struct Surface {
+    pub guard: Guard,
+    pub other: Option<Other>,
+}
+
 /// Serves until the front is stopped; connections are tasks of the front.
-pub async fn serve(front: Arc<Front>, listener: TcpListener, guard: Guard) {
-    let guard = Arc::new(guard);
+pub async fn serve(front: Arc<Front>, listener: TcpListener, surface: Surface) {
+    let surface = Arc::new(surface);
     let (mut sweep, mut tick) = (tokio::time::interval(SWEEP), tokio::time::interval(TICK));
     loop {
         tokio::select! {
@@ -36,7 +42,7 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, guard: Guard) {
             _ = tick.tick() => front.sessions.each(Client::tick),
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let connection = connection(front.clone(), guard.clone(), stream);
+                    let connection = connection(front.clone(), surface.clone(), stream);
                     front.tasks.spawn(promptly(connection));
                 }
                 Err(error) => {
@@ -50,20 +56,20 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, guard: Guard) {
     front.sessions.hang_up_when_done(&front.tasks);
 }
 
-async fn connection(front: Arc<Front>, guard: Arc<Guard>, stream: TcpStream) {
+async fn connection(front: Arc<Front>, surface: Arc<Surface>, stream: TcpStream) {
     // Small answers leave at once instead of waiting 40 ms for company.
     stream.set_nodelay(true).ok();
     let patience = front.options.limits.client_stall;
     let (stop, pulse) = (front.stop.clone(), Arc::new(Pulse::default()));
     let felt = pulse.clone();
     let service = hyper::service::service_fn(move |request: Request| {
-        let refused = admit(&front, &guard, &request);
-        let (front, beat) = (front.clone(), Beat::new(felt.clone()));
+        let refused = admit(&front, &surface.guard, &request);
+        let (front, surface, beat) = (front.clone(), surface.clone(), Beat::new(felt.clone()));
         // Boxed, so that an idle connection does not keep the room that a request needs.
         Box::pin(async move {
             let response = match refused {
                 Some(response) => response,
-                None => super::route(front, request).await,
+                None => super::route(front, surface.other.as_ref(), request).await,
             };
             Ok::<_, Infallible>(response.map(|body| beat.until_through(body)))
         })
@@ -86,20 +92,24 @@ async fn connection(front: Arc<Front>, guard: Arc<Guard>, stream: TcpStream) {
 }
 
 fn admit(front: &Front, guard: &Guard, request: &Request) -> Option<Response> {
+    let refused = |status, code, text| {
+        let is_mcp = !request.uri().path().starts_with("/api/");
+        Some(if is_mcp { reply::refused(status, -32600, text) } else { reply::problem(status, code, text) })
+    };
     if front.stop.is_cancelled() {
-        return Some(reply::status(StatusCode::SERVICE_UNAVAILABLE, "Portolan is shutting down"));
+        return refused(StatusCode::SERVICE_UNAVAILABLE, "SHUTTING_DOWN", "Portolan is shutting down");
     }
     match guard.check(request.headers()) {
         Ok(()) => None,
-        Err(Refusal::Host) => Some(reply::refused(
+        Err(Refusal::Host) => refused(
             StatusCode::FORBIDDEN,
-            -32600,
+            "HOST_REFUSED",
             "this Host is not served here: add it to `allowed_hosts` if it should be",
-        )),
-        Err(Refusal::Origin) => Some(reply::refused(
+        ),
+        Err(Refusal::Origin) => refused(
             StatusCode::FORBIDDEN,
-            -32600,
+            "ORIGIN_REFUSED",
             "pages of this Origin may not call here: add it to `allowed_origins` if they should",
-        )),
+        ),
     }
 }

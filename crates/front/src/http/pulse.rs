@@ -1,9 +1,8 @@
 //! Whether a connection is in use: counted, not timed, so that it costs a request nothing.
 
-use crate::body::Body;
+use crate::body::{Body, Failure};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,12 +60,12 @@ pub(super) struct Counted {
 
 impl http_body::Body for Counted {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Failure;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -40,6 +40,17 @@ pub(crate) fn refused(status: StatusCode, code: i32, text: &str) -> Response {
     with_status(status, answer::error("null", code, text, None).into())
 }
 
+/// The same for whoever asked the REST surface, in its own form.
+pub(crate) fn problem(status: StatusCode, error_code: &str, detail: &str) -> Response {
+    let title = status.canonical_reason().unwrap_or("Error");
+    let problem = serde_json::json!({
+        "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail, "error_code": error_code,
+    });
+    let mut response = with_status(status, Pieces::Whole(problem.to_string().into()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    response
+}
+
 pub(crate) fn json(pieces: Pieces) -> Response {
     with_status(StatusCode::OK, pieces)
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &AggregateArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Wrong(ConfigErrors { path, problems }.into()));
     }
     shutdown::run(async {
-        let gateway = wire_up::gateway(settings, env, Some(&path))?;
+        let gateway = wire_up::of_file(settings, env, &path)?;
         let mut signals = Signals::new().and_then(Signals::with_hangup).context("signals cannot be heard")?;
         gateway.apply(servers.specs).await;
         let talk =

@@ -2,6 +2,7 @@
 //! is wrong.
 
 use crate::cli::DoctorArgs;
+use crate::wire_up::Surroundings;
 use crate::{Failure, shutdown, wire_up};
 use anyhow::{Context as _, anyhow};
 use portolan_config::{ConfigErrors, Environment, Servers};
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     };
     let servers = portolan_config::load_servers(&path).map_err(|errors| Failure::Wrong(errors.into()))?;
     let missing = portolan_config::check_variables(&servers, &env);
-    let outside = wire_up::outside(&settings, env, Some(&path))?;
+    let outside = wire_up::outside(&settings, Surroundings::of_file(env, &[&path]))?;
     let findings = shutdown::run(examine(servers.specs.clone(), Arc::new(outside))).context("no runtime")?;
     if args.json {
         print_json(&servers, &findings);

@@ -1,31 +1,40 @@
-//! `portolan serve`: every server over HTTP at one address, the configuration applied as it changes.
+//! `portolan serve`: every server over HTTP at one address, registered or in the file, applied as it changes.
 
 use crate::cli::ServeArgs;
+use crate::data::{self, Note};
 use crate::shutdown::{self, Signals};
-use crate::wire_up::Gateway;
+use crate::wire_up::{Gateway, Surroundings};
 use crate::{Failure, wire_up};
 use anyhow::{Context as _, anyhow};
-use portolan_config::{Changes, Environment, Flags};
-use portolan_front::http::Guard;
+use portolan_access::Secrets;
+use portolan_admin::Admin;
+use portolan_catalog::Catalog;
+use portolan_config::{Changes, Environment, Flags, Settings, StdioRegister};
+use portolan_front::http::{Failure as BodyFailure, Guard, Other, OtherBody, Surface};
+use portolan_model::ServerSpec;
+use portolan_registry::{Options, Parts, Registry};
+use portolan_store::SqliteStore;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let env = Environment::of_process();
-    let flags = Flags { listen: args.listen.clone(), ..args.common.flags() };
+    let flags = Flags { listen: args.listen.clone(), data: args.data.clone(), ..args.common.flags() };
     let settings = wire_up::settings(&flags, &env)?.settings;
     refuse_the_open_network(settings.listen)?;
     let config = settings.config.clone();
     let servers = config.as_deref().map(|path| wire_up::servers(path, &settings)).transpose()?;
+    let specs = servers.map(|servers| servers.specs).unwrap_or_default();
     shutdown::run(async {
-        let gateway = wire_up::gateway(settings, env, config.as_deref())?;
         let mut signals = Signals::new().context("signals cannot be heard")?;
-        let listener = listen(gateway.settings.listen).await?;
-        gateway.apply(servers.map(|s| s.specs).unwrap_or_default()).await;
-        serve(&gateway, listener, config, &mut signals).await?;
+        let serving = Serving::open(settings, env, config).await?;
+        let listener = listen(serving.gateway.settings.listen).await?;
+        serving.run(listener, specs, &mut signals).await?;
         Ok(ExitCode::SUCCESS)
     })
     .context("the runtime cannot be started")?
@@ -49,55 +58,140 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     Ok(listener)
 }
 
-async fn serve(
-    gateway: &Gateway,
-    listener: TcpListener,
+/// A gateway with its registry and the folder that both live in.
+struct Serving {
+    gateway: Gateway,
+    registry: Arc<Registry>,
+    store: Arc<SqliteStore>,
+    folder: PathBuf,
     config: Option<PathBuf>,
-    signals: &mut Signals,
-) -> Result<(), Failure> {
-    let address = listener.local_addr().context("the address in use cannot be told")?;
-    let settings = &gateway.settings;
-    let guard = Guard::new(address, &settings.allowed_hosts, &settings.allowed_origins);
-    let stop = CancellationToken::new();
-    let changes = config.as_ref().map(|path| portolan_config::watch(path.clone(), stop.clone())).transpose();
-    let changes = changes.unwrap_or_else(|error| {
-        tracing::warn!(%error, "changes of the configuration will not be noticed until a restart");
-        None
-    });
-    announce(address);
-    let mut serving = std::pin::pin!(portolan_front::http::serve(gateway.front.clone(), listener, guard));
-    tokio::select! {
-        () = &mut serving => {}
-        () = follow(gateway, config.as_deref(), changes) => {}
-        () = signals.next() => {}
+}
+
+impl Serving {
+    async fn open(settings: Settings, env: Environment, config: Option<PathBuf>) -> Result<Self, Failure> {
+        let folder = data::folder(&settings, &env)?;
+        let (store, vault) = data::open(&settings, &env, &folder).await?;
+        let (store, secrets) = (Arc::new(store), Arc::new(Secrets::new(BTreeMap::new())));
+        let roots: Vec<&Path> = config.as_deref().into_iter().chain([folder.as_path()]).collect();
+        let around = Surroundings { env: env.clone(), secrets: secrets.clone(), roots: &roots };
+        let outside = wire_up::outside(&settings, around)?;
+        let catalog = Arc::new(Catalog::default());
+        let registry = Registry::open(Parts {
+            store: store.clone(),
+            vault,
+            secrets,
+            catalog: catalog.clone(),
+            outbound: outside.outbound.clone(),
+            environment: env,
+            options: registry_options(&settings),
+        });
+        let registry = registry.await.map_err(|error| Failure::Failed(error.into()))?;
+        let gateway = wire_up::gateway(settings, outside, catalog, registry.clerk());
+        Ok(Self { gateway, registry, store, folder, config })
     }
-    stop.cancel();
-    shutdown::end(gateway, signals, serving).await;
-    Ok(())
+
+    async fn run(
+        &self,
+        listener: TcpListener,
+        specs: Vec<ServerSpec>,
+        signals: &mut Signals,
+    ) -> Result<(), Failure> {
+        let address = listener.local_addr().context("the address in use cannot be told")?;
+        let started = self.registry.start(self.gateway.fleet.clone(), specs).await;
+        started.map_err(|error| Failure::Failed(error.into()))?;
+        let stop = CancellationToken::new();
+        let changes = self.config.as_ref().map(|path| portolan_config::watch(path.clone(), stop.clone()));
+        let changes = changes.transpose().unwrap_or_else(|error| {
+            tracing::warn!(%error, "changes of the configuration will not be noticed until a restart");
+            None
+        });
+        Note::leave(&self.folder, address);
+        announce(address);
+        let surface = self.surface(address, stop.clone());
+        let mut serving =
+            std::pin::pin!(portolan_front::http::serve(self.gateway.front.clone(), listener, surface));
+        tokio::select! {
+            () = &mut serving => {}
+            () = self.follow(changes) => {}
+            () = signals.next() => {}
+        }
+        Note::remove(&self.folder);
+        stop.cancel();
+        shutdown::end(&self.gateway, signals, serving).await;
+        self.registry.shutdown().await;
+        self.store.close().await;
+        Ok(())
+    }
+
+    /// MCP is the front's; everything else is REST and its pages.
+    fn surface(&self, address: SocketAddr, stop: CancellationToken) -> Surface {
+        let settings = &self.gateway.settings;
+        let admin = Admin {
+            registry: self.registry.clone(),
+            router: self.gateway.router.clone(),
+            options: portolan_admin::Options { body_limit: settings.limits.request_body_bytes, stop },
+        };
+        Surface {
+            guard: Guard::new(address, &settings.allowed_hosts, &settings.allowed_origins),
+            other: Some(rest(portolan_admin::service(admin))),
+        }
+    }
+
+    /// Applies the file whenever it changes. One that cannot be read changes nothing.
+    async fn follow(&self, changes: Option<Changes>) {
+        let (Some(path), Some(mut changes)) = (&self.config, changes) else {
+            return std::future::pending().await;
+        };
+        while changes.recv().await.is_some() {
+            match wire_up::servers(path, &self.gateway.settings) {
+                Ok(servers) => {
+                    self.registry.follow_file(servers.specs).await;
+                    tracing::info!("{} was read again and applied", path.display());
+                }
+                Err(Failure::Failed(error) | Failure::Wrong(error)) => {
+                    tracing::error!(
+                        "{} has changed but is wrong; what was running goes on: {error:#}",
+                        path.display()
+                    );
+                }
+            }
+        }
+        // The watch has ended; what is served goes on.
+        std::future::pending::<()>().await;
+    }
+}
+
+fn registry_options(settings: &Settings) -> Options {
+    Options {
+        may_register_stdio: match settings.stdio.register {
+            StdioRegister::On => true,
+            StdioRegister::Off => false,
+            StdioRegister::Auto => settings.listen.ip().is_loopback(),
+        },
+        allow_env: settings.secrets.allow_env.clone(),
+        most_servers: settings.limits.servers,
+        most_tools: settings.limits.tools,
+    }
+}
+
+/// The REST surface as the front takes it.
+fn rest(service: axum::Router) -> Other {
+    Arc::new(move |request| {
+        let service = service.clone();
+        Box::pin(async move {
+            let response = match tower::ServiceExt::oneshot(service, request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            response.map(|body| {
+                let failing = http_body_util::BodyExt::map_err(body, |error| Box::new(error) as BodyFailure);
+                Box::pin(failing) as OtherBody
+            })
+        })
+    })
 }
 
 #[expect(clippy::print_stderr, reason = "whoever starts us waits for this line, whatever the log level")]
 fn announce(address: SocketAddr) {
     eprintln!("listening on http://{address}");
-}
-
-/// Applies the file whenever it changes. One that cannot be read changes nothing.
-async fn follow(gateway: &Gateway, config: Option<&Path>, changes: Option<Changes>) {
-    let (Some(path), Some(mut changes)) = (config, changes) else { return std::future::pending().await };
-    while changes.recv().await.is_some() {
-        match wire_up::servers(path, &gateway.settings) {
-            Ok(servers) => {
-                gateway.apply(servers.specs).await;
-                tracing::info!("{} was read again and applied", path.display());
-            }
-            Err(Failure::Failed(error) | Failure::Wrong(error)) => {
-                tracing::error!(
-                    "{} has changed but is wrong; what was running goes on: {error:#}",
-                    path.display()
-                );
-            }
-        }
-    }
-    // The watch has ended; what is served goes on.
-    std::future::pending::<()>().await;
 }

@@ -33,6 +33,7 @@ impl Home {
     async fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ran {
         let mut command = tokio::process::Command::new(bin("portolan"));
         command.args(arguments).env("HOME", self.0.path()).env_remove("XDG_CONFIG_HOME").kill_on_drop(true);
+        command.env_remove("XDG_DATA_HOME");
         command.envs(environment.iter().copied()).stdin(std::process::Stdio::null());
         let output = tokio::time::timeout(DEADLINE, command.output()).await.expect("it ends").unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

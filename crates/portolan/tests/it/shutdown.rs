@@ -172,6 +172,7 @@ async fn an_address_in_use_is_a_failure_with_code_1() {
     let (gateway, _client) = one(&[]).await;
     let mut command = tokio::process::Command::new(bin("portolan"));
     command.args(["serve", "--listen", gateway.address()]).kill_on_drop(true);
+    command.arg("--data").arg(gateway.directory().join("another"));
     let output = tokio::time::timeout(portolan_testkit::DEADLINE, command.output()).await.unwrap().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
