@@ -11,6 +11,7 @@ use std::time::Duration;
 use url::Url;
 
 const LONGEST_DESCRIPTION: usize = 1000;
+const SHORTEST_TIMEOUT: f64 = 0.001;
 /// A call that may take longer than a day is a mistake.
 const LONGEST_TIMEOUT: f64 = 86_400.0;
 /// Headers that belong to each single request, or that say whom it is for.
@@ -121,10 +122,10 @@ impl Checking<'_> {
     }
 
     fn timeout(&mut self, seconds: f64) -> Option<Duration> {
-        if seconds > 0.0 && seconds <= LONGEST_TIMEOUT {
+        if (SHORTEST_TIMEOUT..=LONGEST_TIMEOUT).contains(&seconds) {
             return Some(Duration::from_secs_f64(seconds));
         }
-        self.problem(&["timeout"], "a timeout is a number of seconds, more than 0 and at most 86400");
+        self.problem(&["timeout"], "a timeout is a number of seconds, from 0.001 to 86400");
         None
     }
 

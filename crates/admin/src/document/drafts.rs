@@ -17,6 +17,7 @@ const VARIABLE: &str = r"^[^=\x00]+$";
 const HEADER_NAME: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
 const HEADER_VALUE: &str = r"^[^\x00-\x08\x0a-\x1f\x7f-\x9f]*$";
 /// A call that may take longer than a day is a mistake.
+const SHORTEST_TIMEOUT: f64 = 0.001;
 const LONGEST_TIMEOUT: u32 = 86_400;
 
 /// How a server is reached, as the description tells it.
@@ -96,7 +97,7 @@ fn narrow_fields(draft: &mut Object) {
     constrain(draft, "description", |field| field.pattern = Some(PLAIN.into()));
     constrain(draft, "health_check_url", as_address);
     constrain(draft, "timeout", |timeout| {
-        timeout.exclusive_minimum = Some(0.into());
+        timeout.minimum = Some(SHORTEST_TIMEOUT.into());
         timeout.maximum = Some(LONGEST_TIMEOUT.into());
     });
 }
