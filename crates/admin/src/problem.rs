@@ -249,9 +249,11 @@ impl From<RouteError> for Refusal {
     fn from(error: RouteError) -> Self {
         match error {
             RouteError::Unresolved(unresolved) => unresolved.into(),
-            RouteError::Unavailable(Unavailable { server, status }) => {
+            RouteError::Unavailable(unavailable) => {
+                let Unavailable { server, status } = &unavailable;
                 let error = status.error.as_deref().map(str::to_owned);
-                Self::unavailable(server.as_str(), status.state.as_str(), error)
+                let refusal = Self::new(Code::ServerUnavailable, unavailable.to_string());
+                refusal.of_server(server.as_str()).in_state(status.state.as_str(), error)
             }
             RouteError::Call(error) => error.into(),
         }

@@ -5,15 +5,15 @@ use anyhow::{Context as _, anyhow};
 use portolan_access::{Key, Vault};
 use portolan_config::{Environment, Settings};
 use portolan_store::SqliteStore;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Where the verbs of a person find a running `serve`.
 const NOTE: &str = "serve.json";
 
-/// What a running `serve` leaves in its data folder.
-#[derive(Debug, Clone, Serialize)]
+/// What a running `serve` leaves in its data folder. It may have ended since without clearing up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Note {
     pub(crate) url: String,
     pub(crate) pid: u32,
@@ -39,10 +39,23 @@ pub(crate) async fn open(
         None => {
             let file =
                 portolan_config::key_file(settings, env).context("there is no place for the key file")?;
+            let is_sealed = portolan_registry::is_sealed(&store).await;
+            if is_sealed.map_err(|error| Failure::Failed(error.into()))? && !file.exists() {
+                return Err(Failure::Failed(key_is_gone(&file)));
+            }
             Key::load_or_create(&file).map_err(|error| Failure::Failed(error.into()))?
         }
     };
     Ok((store, Vault::new(&key)))
+}
+
+/// A new key in its place would open nothing, and hide what is wrong.
+fn key_is_gone(file: &Path) -> anyhow::Error {
+    anyhow!(
+        "the key file {} is gone, and what is sealed in the database cannot be read without it: put it back from a \
+         backup, or set PORTOLAN_SECRET_KEY; if it is lost, move the data folder away and begin anew",
+        file.display()
+    )
 }
 
 impl Note {
@@ -57,8 +70,30 @@ impl Note {
         }
     }
 
+    /// One that cannot be read leads nowhere, which is the same as none.
+    pub(crate) fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(folder.join(NOTE)).ok()?).ok()
+    }
+
     /// A note that stays behind is found stale by whoever follows it.
     pub(crate) fn remove(folder: &Path) {
         std::fs::remove_file(folder.join(NOTE)).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_serve_has_left_is_read_and_what_cannot_be_read_is_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Note::read(folder.path()).is_none());
+        let file = folder.path().join(NOTE);
+        std::fs::write(&file, r#"{"url": "http://127.0.0.1:7777", "pid": 123}"#).unwrap();
+        let left = Note::read(folder.path()).unwrap();
+        assert_eq!((left.url.as_str(), left.pid), ("http://127.0.0.1:7777", 123));
+        std::fs::write(&file, "{").unwrap();
+        assert!(Note::read(folder.path()).is_none());
     }
 }

@@ -4,10 +4,12 @@ mod cli;
 mod commands;
 mod data;
 mod shutdown;
+mod terminal;
 mod wire_up;
 
 use clap::Parser as _;
 use cli::{Cli, Verb};
+use commands::connect::Way;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -40,8 +42,24 @@ fn main() -> ExitCode {
         None if cli.aggregate.version == Some(None) => commands::version::run(),
         None => commands::aggregate::run(&cli.aggregate),
         Some(Verb::Serve(args)) => commands::serve::run(args),
+        Some(Verb::Import(args)) => commands::import::run(args),
+        Some(Verb::Add(args)) => commands::add::run(args),
+        Some(Verb::List(args)) => commands::list::run(args),
+        Some(Verb::Show(args)) => commands::show::run(args),
+        Some(Verb::Connect(args)) => commands::connect::run(args, Way::Connect),
+        Some(Verb::Disconnect(args)) => commands::disconnect::run(args),
+        Some(Verb::Reconnect(args)) => commands::connect::run(args, Way::Reconnect),
+        Some(Verb::Refresh(args)) => commands::refresh::run(args),
+        Some(Verb::Remove(args)) => commands::remove::run(args),
+        Some(Verb::Tools(args)) => commands::tools::run(args),
+        Some(Verb::Call(args)) => commands::call::run(args),
+        Some(Verb::History(args)) => commands::history::run(args),
+        Some(Verb::Events(args)) => commands::events::run(args),
+        Some(Verb::Secret(args)) => commands::secret::run(args),
         Some(Verb::Config(args)) => commands::config::run(args),
         Some(Verb::Doctor(args)) => commands::doctor::run(args),
+        Some(Verb::Completions(args)) => commands::completions::run(args),
+        Some(Verb::Man(args)) => commands::man::run(args),
     };
     match done {
         Ok(code) => code,

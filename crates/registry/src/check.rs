@@ -6,7 +6,7 @@ use portolan_model::{
     MASK, Origin, RemoteKind, Secret, ServerName, ServerSpec, ToolFilter, TransportSpec, holds_mask,
 };
 use portolan_outbound::Outbound;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use url::Url;
 
@@ -224,12 +224,16 @@ impl Checking<'_> {
     }
 
     fn headers(&mut self, headers: BTreeMap<String, String>) -> BTreeMap<String, Secret> {
+        let mut seen = HashSet::new();
         for (name, value) in &headers {
             let loc = ["connection_config", "headers", name.as_str()];
             if !is_header_name(name) {
                 self.problem(&loc, "no header can have this name: letters, digits and - are safe");
             } else if NOT_OURS.contains(&name.to_ascii_lowercase().as_str()) {
                 self.problem(&loc, "this header is set with every request and cannot be chosen");
+            }
+            if !seen.insert(name.to_ascii_lowercase()) {
+                self.problem(&loc, "this header is there twice, in two spellings: keep one");
             }
             if value.chars().any(|c| c.is_control() && c != '\t') {
                 self.problem(&loc, "the value holds a line break or another control character: remove it");

@@ -19,7 +19,7 @@ pub use error::{FieldProblem, RegistryError};
 pub use events::{RESET, Subscription};
 pub use portolan_store::{Page, Slice, StoreError};
 pub use portolan_upstream::Parting;
-pub use registry::{Options, Parts, Patience, Registry};
+pub use registry::{Options, Parts, Patience, Registry, is_sealed};
 pub use view::{
     Connected, Disconnected, Event, HealthView, HistoryView, LeftOutView, Overall, SecretView, ServerView,
     StateView, ToolView,

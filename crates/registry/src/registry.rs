@@ -255,6 +255,11 @@ impl Names for Registry {
     }
 }
 
+/// Whether something has been sealed for this store, so that only the same key opens it.
+pub async fn is_sealed(store: &dyn Store) -> Result<bool, StoreError> {
+    Ok(store.setting(KEY_CHECK).await?.is_some())
+}
+
 /// A wrong key is found out before anything is sealed with it.
 async fn check_key(store: &dyn Store, vault: &Vault) -> Result<(), RegistryError> {
     let wrong = |_| {

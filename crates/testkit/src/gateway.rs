@@ -253,22 +253,23 @@ impl Gateway {
         self.set_up.clone().config(serde_json::from_str(&text).unwrap())
     }
 
-    /// Ends it in order and starts another like it.
-    pub async fn restart(mut self) -> Gateway {
+    /// Ends it in order; what it leaves is a gateway to set up and start in the same folder.
+    pub async fn stop(mut self) -> GatewayBuilder {
         self.signal(Signal::TERM);
         let status = self.wait_exit().await;
         assert!(status.success(), "the gateway ended with {status}; stderr: {:#?}", self.stderr.all());
-        self.succeeded().await
+        self.another()
+    }
+
+    /// Ends it in order and starts another like it.
+    pub async fn restart(self) -> Gateway {
+        self.stop().await.serve().await
     }
 
     /// Kills it, leaves it no time for anything, and starts another like it.
     pub async fn kill_and_restart(mut self) -> Gateway {
         self.signal(Signal::KILL);
         self.wait_exit().await;
-        self.succeeded().await
-    }
-
-    async fn succeeded(self) -> Gateway {
         let next = self.another();
         // Whatever it left behind goes with it, before the next one has children of its own.
         drop(self);

@@ -37,6 +37,7 @@ pub use self::journal::Journal;
 pub use self::record::{DEADLINE, Record};
 pub use self::rest::{Answer, Rest};
 pub use self::running::Fixture;
+pub use http::Method;
 pub use rustix::process::Signal;
 
 /// How often something outside our process is looked at again.

@@ -1,98 +1,96 @@
 //! Whether a document is JSON and names no key twice in any object: two readers of it could see two different things.
 
 use crate::problem::{Code, FieldError, Refusal};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use portolan_wire::json::is_within_depth;
+use serde::de::{Deserialize as _, IgnoredAny};
 use std::collections::HashSet;
-use std::fmt;
 
-/// Refuses what is not JSON, and what says something twice.
+/// Deeper than any request that a person or a program means.
+const DEPTH: usize = 128;
+
+/// Refuses what is not JSON, and what says something twice. Numbers are not read: one that we could not hold may be an
+/// argument that its server can.
 pub(super) fn check(bytes: &[u8]) -> Result<(), Refusal> {
     if bytes.trim_ascii().is_empty() {
         return Err(Refusal::new(Code::InvalidJson, "there is no body: JSON is required here"));
     }
-    let mut twice = None;
+    if !is_within_depth(bytes, DEPTH) {
+        let detail = format!("arrays and objects stand more than {DEPTH} deep within each other");
+        return Err(Refusal::new(Code::InvalidJson, detail));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let walked = Look { way: &mut Vec::new(), twice: &mut twice }.deserialize(&mut reader);
-    match (walked.and_then(|()| reader.end()), twice) {
-        (_, Some(loc)) => {
-            Err(Refusal::invalid(vec![FieldError { loc, msg: "a key may be given once only".to_owned() }]))
+    let read = IgnoredAny::deserialize(&mut reader).and_then(|_| reader.end());
+    read.map_err(|error| Refusal::not_json(&error))?;
+    // From here on it is UTF-8 too, for texts are all that may hold more than ASCII.
+    let text = str::from_utf8(bytes).map_err(|_| Refusal::new(Code::InvalidJson, "the body is not UTF-8"))?;
+    match repeated(text).map_err(|error| Refusal::not_json(&error))? {
+        None => Ok(()),
+        Some(way) => {
+            let loc = std::iter::once("body".to_owned()).chain(way).collect();
+            let msg = "a key may be given once only".to_owned();
+            Err(Refusal::invalid(vec![FieldError { loc, msg }]))
         }
-        (Ok(()), None) => Ok(()),
-        (Err(error), None) => Err(Refusal::not_json(&error)),
     }
 }
 
-/// Looks at one value and everything in it.
-struct Look<'w> {
-    /// The way to the value.
-    way: &'w mut Vec<String>,
-    /// The way to the first key that was there before.
-    twice: &'w mut Option<Vec<String>>,
+/// An array or an object that is not closed yet.
+enum Open {
+    Array { index: usize },
+    Object { keys: HashSet<String>, key: String, is_key_next: bool },
 }
 
-impl<'de> DeserializeSeed<'de> for Look<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Look<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
-        let mut seen = HashSet::new();
-        while let Some(key) = map.next_key::<String>()? {
-            self.way.push(key.clone());
-            if !seen.insert(key) {
-                let loc = std::iter::once("body".to_owned()).chain(self.way.drain(..)).collect();
-                *self.twice = Some(loc);
-                return Err(M::Error::custom("a key was given twice"));
+/// The way to the first key that its object has had before, in a text that is known to be JSON.
+fn repeated(text: &str) -> Result<Option<Vec<String>>, serde_json::Error> {
+    let mut open: Vec<Open> = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = text.as_bytes().get(at) {
+        match byte {
+            b'{' => open.push(Open::Object { keys: HashSet::new(), key: String::new(), is_key_next: true }),
+            b'[' => open.push(Open::Array { index: 0 }),
+            b'}' | b']' => drop(open.pop()),
+            b',' => match open.last_mut() {
+                Some(Open::Object { is_key_next, .. }) => *is_key_next = true,
+                Some(Open::Array { index }) => *index += 1,
+                None => {}
+            },
+            b'"' => {
+                let end = at + text_length(&text[at..]);
+                // Half a surrogate pair is no text, whatever the grammar says.
+                let read: String = serde_json::from_str(&text[at..end])?;
+                if let Some(Open::Object { keys, key, is_key_next: is_key_next @ true }) = open.last_mut() {
+                    *is_key_next = false;
+                    *key = read;
+                    if !keys.insert(key.clone()) {
+                        return Ok(Some(open.into_iter().map(step).collect()));
+                    }
+                }
+                at = end;
+                continue;
             }
-            map.next_value_seed(Look { way: self.way, twice: self.twice })?;
-            self.way.pop();
+            _ => {}
         }
-        Ok(())
+        at += 1;
     }
+    Ok(None)
+}
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        for index in 0usize.. {
-            self.way.push(index.to_string());
-            let next = seq.next_element_seed(Look { way: self.way, twice: self.twice })?;
-            self.way.pop();
-            if next.is_none() {
-                break;
-            }
+fn step(open: Open) -> String {
+    match open {
+        Open::Array { index } => index.to_string(),
+        Open::Object { key, .. } => key,
+    }
+}
+
+/// How long the text is that begins here, its quotes included.
+fn text_length(rest: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in rest.bytes().enumerate().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return at + 1,
+            _ => {}
         }
-        Ok(())
     }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
+    rest.len()
 }

@@ -1,14 +1,17 @@
-//! `portolan doctor`: checks the file, every command and address, starts each server once, and says how to mend what
-//! is wrong.
+//! `portolan doctor`: looks at the set-up and at the file, starts each of its servers once, and says how to mend what is
+//! wrong.
+
+mod setup;
 
 use crate::cli::DoctorArgs;
 use crate::wire_up::Surroundings;
 use crate::{Failure, shutdown, wire_up};
-use anyhow::{Context as _, anyhow};
-use portolan_config::{ConfigErrors, Environment, Servers};
+use anyhow::Context as _;
+use portolan_config::{ConfigErrors, Environment, Flags, Servers};
 use portolan_model::{ServerName, ServerSpec, TransportSpec};
 use portolan_upstream::{ConnectError, Outside, Trial, try_out};
 use serde_json::json;
+use setup::{Look, Verdict};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,26 +21,52 @@ struct Finding {
     outcome: Result<Trial, String>,
 }
 
+/// What was found, as far as it was looked at.
+#[derive(Default)]
+struct Report {
+    setup: Vec<Look>,
+    file: Option<(Servers, Vec<Finding>)>,
+}
+
+/// With `--config`, the servers of that file; without, the set-up as a whole, and the servers of its file.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let env = Environment::of_process();
-    let settings = wire_up::settings(&args.common.flags(), &env)?.settings;
-    let Some(path) = settings.config.clone() else {
-        return Err(Failure::Wrong(anyhow!("which servers? Give --config FILE")));
-    };
-    let servers = portolan_config::load_servers(&path).map_err(|errors| Failure::Wrong(errors.into()))?;
-    let missing = portolan_config::check_variables(&servers, &env);
-    let outside = wire_up::outside(&settings, Surroundings::of_file(env, &[&path]))?;
-    let findings = shutdown::run(examine(servers.specs.clone(), Arc::new(outside))).context("no runtime")?;
+    let flags = Flags { data: args.data.clone(), ..args.common.flags() };
+    let loaded = wire_up::settings(&flags, &env)?;
+    let mut report = Report::default();
+    if args.common.config.is_none() {
+        report.setup = shutdown::run(setup::examine(&loaded, &env)).context("no runtime")??;
+    }
+    let mut missing = Vec::new();
+    let config = loaded.settings.config.clone();
+    if let Some(path) = &config {
+        let servers = portolan_config::load_servers(path).map_err(|errors| Failure::Wrong(errors.into()))?;
+        missing = portolan_config::check_variables(&servers, &env);
+        let outside = wire_up::outside(&loaded.settings, Surroundings::of_file(env, &[path]))?;
+        let findings = examine(servers.specs.clone(), Arc::new(outside));
+        let findings = shutdown::run(findings).context("no runtime")?;
+        report.file = Some((servers, findings));
+    }
     if args.json {
-        print_json(&servers, &findings);
+        print_json(&report);
     } else {
-        print_report(&servers, &findings);
+        print_report(&report);
     }
-    if !missing.is_empty() {
-        return Err(Failure::Wrong(ConfigErrors { path, problems: missing }.into()));
+    match config {
+        Some(path) if !missing.is_empty() => {
+            Err(Failure::Wrong(ConfigErrors { path, problems: missing }.into()))
+        }
+        Some(_) | None if report.is_well() => Ok(ExitCode::SUCCESS),
+        Some(_) | None => Ok(ExitCode::from(crate::FAILED)),
     }
-    let all_well = findings.iter().all(|finding| finding.outcome.is_ok());
-    Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })
+}
+
+impl Report {
+    fn is_well(&self) -> bool {
+        let mut findings = self.file.iter().flat_map(|(_, findings)| findings);
+        findings.all(|finding| finding.outcome.is_ok())
+            && self.setup.iter().all(|look| look.verdict != Verdict::Wrong)
+    }
 }
 
 /// Tries all servers side by side, each once.
@@ -82,7 +111,11 @@ fn advice(spec: &ServerSpec, error: &ConnectError) -> String {
 }
 
 #[expect(clippy::print_stdout, reason = "the report is what was asked for")]
-fn print_report(servers: &Servers, findings: &[Finding]) {
+fn print_report(report: &Report) {
+    for Look { what, verdict, told } in &report.setup {
+        println!("{:7} {what}: {told}", verdict.as_str());
+    }
+    let Some((servers, findings)) = &report.file else { return };
     for warning in &servers.warnings {
         println!("warning {warning}");
     }
@@ -105,9 +138,14 @@ fn print_report(servers: &Servers, findings: &[Finding]) {
 }
 
 #[expect(clippy::print_stdout, reason = "the report is what was asked for")]
-fn print_json(servers: &Servers, findings: &[Finding]) {
-    let rows: Vec<serde_json::Value> = findings
+fn print_json(report: &Report) {
+    let setup: Vec<serde_json::Value> = report
+        .setup
         .iter()
+        .map(|look| json!({"what": look.what, "verdict": look.verdict.as_str(), "told": look.told}))
+        .collect();
+    let findings = report.file.iter().flat_map(|(_, findings)| findings);
+    let rows: Vec<serde_json::Value> = findings
         .map(|finding| match &finding.outcome {
             Ok(trial) => json!({
                 "server": finding.server.as_str(), "ok": true, "revision": trial.revision.as_str(),
@@ -117,5 +155,6 @@ fn print_json(servers: &Servers, findings: &[Finding]) {
             Err(why) => json!({"server": finding.server.as_str(), "ok": false, "problem": why}),
         })
         .collect();
-    println!("{}", json!({"servers": rows, "warnings": servers.warnings}));
+    let warnings = report.file.as_ref().map(|(servers, _)| servers.warnings.as_slice()).unwrap_or_default();
+    println!("{}", json!({"servers": rows, "warnings": warnings, "setup": setup}));
 }

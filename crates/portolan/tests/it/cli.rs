@@ -106,7 +106,6 @@ async fn a_wrong_command_line_is_code_2() {
         &["no-such-verb"],
         &["serve", "--listen", "nowhere"],
         &["--config", text(&file), "--names", "shouting"],
-        &["doctor"],
     ] {
         let ran = home.run(arguments).await;
         assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.err);

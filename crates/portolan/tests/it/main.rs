@@ -17,6 +17,7 @@
 mod catalog;
 mod cli;
 mod client;
+mod endurance;
 mod fds;
 mod framing;
 mod front_http;
@@ -29,6 +30,8 @@ mod loops;
 mod names;
 mod process;
 mod reload;
+mod rest;
 mod shutdown;
 mod sse_upstream;
 mod startup;
+mod terminal;
