@@ -21,8 +21,16 @@ pub(crate) struct Recorder {
     store: Arc<dyn Store>,
     backlog: Mutex<Backlog>,
     more: Notify,
-    /// Whether everything that was handed over has been stored.
-    is_idle: watch::Sender<bool>,
+    doing: watch::Sender<Doing>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    /// Everything that was handed over has been stored.
+    Resting,
+    Storing,
+    /// The store does not take anything right now: to wait for it would help nobody.
+    Stuck,
 }
 
 #[derive(Default)]
@@ -41,7 +49,12 @@ impl Backlog {
 
 impl Recorder {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, backlog: Mutex::default(), more: Notify::new(), is_idle: watch::channel(true).0 }
+        Self {
+            store,
+            backlog: Mutex::default(),
+            more: Notify::new(),
+            doing: watch::channel(Doing::Resting).0,
+        }
     }
 
     pub(crate) fn history(&self, record: HistoryRecord) {
@@ -58,15 +71,22 @@ impl Recorder {
 
     fn add(&self, put: impl FnOnce(&mut Backlog)) {
         put(&mut self.backlog.lock().unwrap_or_else(PoisonError::into_inner));
-        self.is_idle.send_replace(false);
+        self.doing.send_if_modified(|doing| {
+            let was_resting = *doing == Doing::Resting;
+            if was_resting {
+                *doing = Doing::Storing;
+            }
+            was_resting
+        });
         self.more.notify_one();
     }
 
-    /// Waits until everything handed over so far has been stored, for `patience` at most.
+    /// Waits until everything handed over so far has been stored, for `patience` at most, and not at all while the store
+    /// takes nothing.
     pub(crate) async fn settled(&self, patience: Duration) {
-        let mut is_idle = self.is_idle.subscribe();
-        let idle = is_idle.wait_for(|is_idle| *is_idle);
-        drop(tokio::time::timeout(patience, idle).await);
+        let mut doing = self.doing.subscribe();
+        let settled = doing.wait_for(|doing| *doing != Doing::Storing);
+        drop(tokio::time::timeout(patience, settled).await);
     }
 
     /// Stores what comes, for ever; whoever owns it ends it after a last `settled`.
@@ -79,6 +99,7 @@ impl Recorder {
                     self.more.notified().await;
                 }
                 Err(error) => {
+                    self.doing.send_replace(Doing::Stuck);
                     tracing::warn!(%error, "what happened cannot be stored right now; it is kept and tried again");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
@@ -93,7 +114,7 @@ impl Recorder {
             let (history, events, tools) = {
                 let backlog = self.backlog.lock().unwrap_or_else(PoisonError::into_inner);
                 if backlog.is_empty() {
-                    self.is_idle.send_replace(true);
+                    self.doing.send_replace(Doing::Resting);
                     return Ok(());
                 }
                 let history: Vec<HistoryRecord> = backlog.history.iter().cloned().collect();

@@ -54,9 +54,14 @@ impl Registry {
         let (registry, key) = (self.clone(), key.to_owned());
         self.to_the_end(async move {
             let listed = registry.wish(&key, false).await?;
-            let pending_requests = registry.member(&listed)?.disconnect(parting).await;
-            registry.filed(&listed.record.name, State::Disconnected).await;
-            Ok(Disconnected { status: State::Disconnected.as_str(), pending_requests })
+            let member = registry.member(&listed)?;
+            let pending_requests = member.disconnect(parting).await;
+            // Somebody may have wanted it back meanwhile.
+            let state = member.status().state;
+            if state == State::Disconnected {
+                registry.filed(&listed.record.name, state).await;
+            }
+            Ok(Disconnected { status: state.as_str(), pending_requests })
         })
         .await
     }
@@ -102,6 +107,9 @@ impl Registry {
             message: message.to_owned(),
         };
         if is_up(before) {
+            if patience == Patience::UntilDecided {
+                self.filed(&member.spec.name, before.state).await;
+            }
             return Ok(connected(before, "Already connected"));
         }
         match patience {

@@ -204,6 +204,19 @@ async fn br_005_a_number_that_we_could_not_hold_passes_all_the_same() {
 }
 
 #[tokio::test]
+async fn br_005_a_number_that_we_could_not_hold_reaches_the_server_as_it_is() {
+    let gateway = Gateway::builder().serve().await;
+    let rest = gateway.rest();
+    connected(&rest, with(stdio(&gateway, "one", &[]), json!({ "timeout": 0.3 }))).await;
+    let body = r#"{"name":"one.echo","arguments":{"n":1e400}}"#.to_owned();
+    let answer = rest.send(Method::POST, "/api/v1/tools/call", Some(body)).await;
+    // The fixture cannot hold it either, and says so by not answering.
+    answer.problem(504, "CALL_TIMED_OUT");
+    let seen = gateway.journal("one").events("unparsed");
+    assert!(seen[0]["details"]["text"].as_str().unwrap().contains(r#""arguments":{"n":1e400}"#), "{seen:?}");
+}
+
+#[tokio::test]
 async fn br_005_t10_a_call_that_cannot_be_read_reaches_nobody() {
     let (gateway, rest) = one(&["--faults"]).await;
     for (body, field) in [

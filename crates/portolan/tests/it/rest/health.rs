@@ -115,7 +115,7 @@ async fn br_006_a_server_that_is_well_shows_when_it_was_asked_and_how_long_it_to
 }
 
 #[tokio::test]
-async fn br_006_two_failures_degrade_a_server_which_still_serves_and_one_success_heals_it() {
+async fn br_006_two_failures_degrade_a_server_which_still_serves_and_a_client_error_counts_as_neither() {
     // A client error counts as neither: with it the server stays as it is.
     let clinic = Clinic::start(&[Status(500), Status(500), Status(404)]).await;
     let (gateway, rest) = patient(&clinic).await;
@@ -189,4 +189,20 @@ async fn br_006_without_an_address_the_session_itself_is_asked() {
     })
     .await;
     is_moment(&shown["last_health_check"]);
+}
+
+#[tokio::test]
+async fn br_006_an_address_may_be_given_and_taken_back_later() {
+    let clinic = Clinic::start(&[Status(200)]).await;
+    let gateway = Gateway::builder().env("PORTOLAN_HEALTH_INTERVAL", "200ms").serve().await;
+    let rest = gateway.rest();
+    connected(&rest, stdio(&gateway, "one", &[])).await;
+    let patch = json!({ "health_check_url": clinic.url });
+    let shown = rest.patch("/aggregator/servers/one", patch).await.json(200);
+    assert_eq!(shown["health_check_url"], clinic.url);
+    clinic.seen(1).await;
+    let shown = rest.patch("/aggregator/servers/one", json!({ "health_check_url": "" })).await.json(200);
+    assert_eq!(shown["health_check_url"], Value::Null);
+    let pings = gateway.journal("one").of("ping").len();
+    gateway.journal("one").wait_for("another ping", |journal| journal.of("ping").len() > pings).await;
 }

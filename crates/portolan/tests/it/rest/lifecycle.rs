@@ -172,3 +172,46 @@ async fn a_reconnect_replaces_the_session_and_connects_what_is_not() {
     let expected = ["CONNECTING", "CONNECTED", "DISCONNECTED"].repeat(3);
     assert_eq!(turns(&rest, "one").await, expected[..8]);
 }
+
+#[tokio::test]
+async fn a_crowd_of_contrary_wishes_leaves_one_server_that_does_what_the_last_one_asks() {
+    let (gateway, rest) = one(&["--only", "echo"]).await;
+    let config =
+        |name: &str| stdio(&gateway, "one", &["--only", "echo", "--name", name])["connection_config"].clone();
+    let (this, that) = (config("this"), config("that"));
+    let crowd: Vec<_> = (0..6)
+        .map(|first: usize| {
+            let (rest, this, that) = (rest.clone(), this.clone(), that.clone());
+            tokio::spawn(async move {
+                for turn in first..first + 9 {
+                    let at = |place: &str| format!("/aggregator/servers/one{place}");
+                    let answer = match turn % 9 {
+                        0 => rest.post_nothing(&at("/connect")).await,
+                        1 => rest.post_nothing(&at("/disconnect")).await,
+                        2 => rest.patch(&at(""), json!({ "connection_config": this })).await,
+                        3 => rest.post_nothing(&at("/reconnect")).await,
+                        4 => rest.post_nothing(&at("/tools/refresh")).await,
+                        5 => rest.patch(&at(""), json!({ "auto_connect": turn > 9 })).await,
+                        6 => rest.post(&at("/disconnect"), json!({ "force": true })).await,
+                        7 => rest.patch(&at(""), json!({ "connection_config": that })).await,
+                        _ => rest.post_nothing(&at("/connect?wait=true")).await,
+                    };
+                    // One that is not connected cannot be asked for its tools.
+                    let is_fine =
+                        matches!(answer.status, 200 | 202) || (turn % 9 == 4 && answer.status == 409);
+                    assert!(is_fine, "{answer:?}");
+                }
+            })
+        })
+        .collect();
+    for one in crowd {
+        one.await.unwrap();
+    }
+    let answer = rest.post_nothing("/aggregator/servers/one/connect?wait=true").await.json(200);
+    assert_eq!(answer["status"], "CONNECTED", "{answer}");
+    assert_eq!(call_text(&rest, "one.echo", json!({ "a": 1 })).await, r#"{"a":1}"#);
+    until("one process is left", || gateway.fixtures().len() == 1).await;
+    rest.post_nothing("/aggregator/servers/one/disconnect").await.json(200);
+    until("none is left", || gateway.fixtures().is_empty()).await;
+    assert_eq!(server(&rest, "one").await["status"], "DISCONNECTED");
+}

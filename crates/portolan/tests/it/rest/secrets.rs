@@ -121,6 +121,34 @@ async fn t17_a_variable_that_was_let_in_is_read_and_no_other() {
 }
 
 #[tokio::test]
+async fn t17_t22_a_secret_that_does_not_fit_its_place_is_an_error_that_does_not_show_it() {
+    let gateway = Gateway::builder().arg("--debug").serve().await;
+    let rest = gateway.rest();
+    let url = "http://127.0.0.1:9/mcp";
+    set(&rest, "LINES", "hunter2\r\nX-Admin: hunter2").await;
+    set(&rest, "PLACE", "ftp://hunter2.example/").await;
+    set(&rest, "BROKEN", "http://hunter2 hunter2/").await;
+    set(&rest, "LOGIN", "http://user:hunter2@127.0.0.1:9/").await;
+    for (name, config) in [
+        ("lines", json!({ "base_url": url, "headers": { "X-Key": "${LINES}" } })),
+        ("place", json!({ "base_url": "${PLACE}" })),
+        ("broken", json!({ "base_url": "${BROKEN}" })),
+        ("login", json!({ "base_url": "${LOGIN}" })),
+    ] {
+        let draft = json!({ "name": name, "transport_type": "HTTP", "connection_config": config });
+        registered(&rest, draft).await;
+        let told = eventually("it failed", async || {
+            Some(server(&rest, name).await).filter(|server| !server["error_message"].is_null())
+        })
+        .await;
+        assert!(!told.to_string().contains("hunter2"), "{told}");
+        rest.post_nothing(&format!("/aggregator/servers/{name}/disconnect")).await.json(200);
+    }
+    let leak = gateway.stderr().all().into_iter().find(|line| line.contains("hunter2"));
+    assert_eq!(leak, None);
+}
+
+#[tokio::test]
 async fn secrets_are_listed_by_name_with_who_uses_them_and_never_shown() {
     let gateway = Gateway::builder().serve().await;
     let rest = gateway.rest();

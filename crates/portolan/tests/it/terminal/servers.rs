@@ -11,10 +11,8 @@ async fn a_program_is_added_listed_shown_and_removed() {
     assert!(person.does(&["list"]).await.contains("portolan add"), "an empty list says how to fill it");
     let add = ["add", "one", "--description", "for tests", "--env", "A=b", "--", &fixture, "--tools", "3"];
     assert!(person.does(&add).await.starts_with("one is registered"));
-    assert_eq!(
-        person.does(&["connect", "one", "--wait"]).await.trim(),
-        "one is CONNECTED: Already connected"
-    );
+    assert!(person.does(&["connect", "one", "--wait"]).await.starts_with("one is CONNECTED"));
+    assert_eq!(person.does(&["connect", "one"]).await.trim(), "one is CONNECTED: Already connected");
     assert_eq!(
         person.does(&["list"]).await,
         format!(
