@@ -9,12 +9,16 @@ pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Option<Signal>,
+    /// A file that may not grow any more (`ulimit -f`) is an error like a full disk, and no reason to be killed. Nobody
+    /// waits for this one: that it is heard is enough.
+    _file_size: Signal,
 }
 
 impl Signals {
     pub(crate) fn new() -> std::io::Result<Self> {
         let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        Ok(Self { terminate, interrupt, hangup: None })
+        let file_size = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
+        Ok(Self { terminate, interrupt, hangup: None, _file_size: file_size })
     }
 
     /// A terminal that closes ends what a client has started there, in order. Whoever serves may have been told to

@@ -122,6 +122,15 @@ impl Clerk {
         }
     }
 
+    /// Hands a server's tools to the store once more, which did not know the server before.
+    pub(crate) fn store_again(&self, server: &ServerName) {
+        let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Folder { id: Some(id), offer: Some(offer), .. }) = folders.get(server) else { return };
+        if let Some(books) = &self.books {
+            books.recorder.tools(*id, offer.tools.iter().map(|tool| draft(tool)).collect());
+        }
+    }
+
     /// Waits until a server is on file with this state.
     pub(crate) async fn shows(&self, server: &ServerName, state: State) {
         let mut generations = self.catalog.generations();

@@ -21,6 +21,8 @@ pub(crate) struct Recorder {
     store: Arc<dyn Store>,
     backlog: Mutex<Backlog>,
     more: Notify,
+    /// Something else was stored: a store that took nothing takes something again.
+    taken: Notify,
     doing: watch::Sender<Doing>,
 }
 
@@ -53,6 +55,7 @@ impl Recorder {
             store,
             backlog: Mutex::default(),
             more: Notify::new(),
+            taken: Notify::new(),
             doing: watch::channel(Doing::Resting).0,
         }
     }
@@ -67,6 +70,11 @@ impl Recorder {
 
     pub(crate) fn tools(&self, server: ServerId, tools: Vec<ToolDraft>) {
         self.add(|backlog| drop(backlog.tools.insert(server, Arc::new(tools))));
+    }
+
+    /// Whoever has just stored something says so: what waits need not wait any longer.
+    pub(crate) fn go_on(&self) {
+        self.taken.notify_waiters();
     }
 
     fn add(&self, put: impl FnOnce(&mut Backlog)) {
@@ -101,7 +109,7 @@ impl Recorder {
                 Err(error) => {
                     self.doing.send_replace(Doing::Stuck);
                     tracing::warn!(%error, "what happened cannot be stored right now; it is kept and tried again");
-                    tokio::time::sleep(pause).await;
+                    drop(tokio::time::timeout(pause, self.taken.notified()).await);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
             }

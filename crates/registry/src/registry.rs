@@ -243,7 +243,11 @@ impl Registry {
         work: impl Future<Output = Result<T, RegistryError>> + Send + 'static,
     ) -> Result<T, RegistryError> {
         let done = self.tasks.spawn(work).await;
-        done.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string()).into()))
+        let done = done.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string()).into()));
+        if done.is_ok() {
+            self.recorder.go_on();
+        }
+        done
     }
 }
 

@@ -32,7 +32,8 @@ impl Registry {
                     one of them, or remove the registered one");
                 continue;
             }
-            let record = self.file_record(&spec, stored.get(&spec.name)).await;
+            let listed = before.get(&spec.name).map(|listed| &listed.record);
+            let record = self.file_record(&spec, stored.get(&spec.name), listed).await;
             let is_new = !before.contains_key(&spec.name);
             let listed = Arc::new(Listed { record, spec });
             if is_new {
@@ -67,10 +68,16 @@ impl Registry {
         of_file.map(|record| (record.name.clone(), record)).collect()
     }
 
-    /// The record of a server of the file: the one it had, or a new one. One that cannot be stored is used all the same.
-    async fn file_record(&self, spec: &ServerSpec, known: Option<&ServerRecord>) -> ServerRecord {
+    /// The record of a server of the file: the one it had, or a new one. One that cannot be stored is used all the same,
+    /// and stored with the next chance.
+    async fn file_record(
+        &self,
+        spec: &ServerSpec,
+        stored: Option<&ServerRecord>,
+        listed: Option<&ServerRecord>,
+    ) -> ServerRecord {
         let now = Moment::now();
-        let outcome = match known {
+        let outcome = match stored {
             Some(record) if record.description == spec.description => return record.clone(),
             Some(record) => {
                 let record =
@@ -79,7 +86,7 @@ impl Registry {
             }
             None => {
                 let record = ServerRecord {
-                    id: ServerId::random(),
+                    id: listed.map_or_else(ServerId::random, |listed| listed.id),
                     workspace: Workspace::default(),
                     name: spec.name.clone(),
                     origin: Origin::File,
@@ -92,8 +99,12 @@ impl Registry {
                 (self.store.add_server(&record).await, record)
             }
         };
-        if let Err(error) = outcome.0 {
-            tracing::warn!(server = %spec.name, %error, "the server runs, but what happens to it is not stored");
+        match outcome.0 {
+            Ok(()) if stored.is_none() && listed.is_some() => self.clerk.store_again(&spec.name),
+            Ok(()) => {}
+            Err(error) => {
+                tracing::warn!(server = %spec.name, %error, "the server runs, but what happens to it is not stored");
+            }
         }
         outcome.1
     }

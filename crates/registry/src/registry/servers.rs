@@ -115,7 +115,13 @@ impl Registry {
         let _one = self.changing.lock().await;
         // It may have been renamed meanwhile; its id has not changed.
         let listed = self.find(&listed.record.id.to_string())?;
-        self.store.remove_server(listed.record.id).await?;
+        if let Err(error) = self.store.remove_server(listed.record.id).await {
+            // It is not removed, and so it goes on as it was.
+            if listed.record.is_wanted {
+                self.member(&listed)?.connect().await;
+            }
+            return Err(error.into());
+        }
         let mut listing = super::Listing::clone(&self.listing.load());
         listing.remove(&listed.record.name);
         self.apply(listing).await;

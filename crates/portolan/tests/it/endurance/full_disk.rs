@@ -2,21 +2,9 @@
 
 use super::{all_connected, end, eventually};
 use crate::kit::echoes;
-use portolan_testkit::{Answer, Client, Gateway, HttpClient, Rest, Signal, bin, processes};
+use portolan_testkit::{Answer, Client, Gateway, HttpClient, Rest, Signal, processes};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-
-/// A program that is `portolan` with one signal ignored. A file that may not grow is as good as a full disk but for that
-/// signal, which ends whoever does not ignore it; a full disk sends none.
-fn deaf_program(folder: &Path) -> PathBuf {
-    let program = folder.join("portolan-deaf");
-    let text = format!("#!/bin/sh\ntrap '' XFSZ\nexec '{}' \"$@\"\n", bin("portolan").display());
-    fs::write(&program, text).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    program
-}
 
 fn draft(name: &str) -> Value {
     json!({ "name": name, "transport_type": "STDIO", "connection_config": { "command": "true" },
@@ -36,7 +24,7 @@ async fn names(rest: &Rest) -> Vec<String> {
     servers.iter().map(|server| server["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// From here on no file of the gateway may grow.
+/// From here on no file of the gateway may grow, which is as good as a full disk.
 fn fill_the_disk(gateway: &Gateway) {
     let log = fs::metadata(gateway.data().join("portolan.db-wal")).unwrap();
     processes::limit_file_size(gateway.pid(), Some(log.len()));
@@ -77,8 +65,7 @@ async fn connections(rest: &Rest, server: &str) -> usize {
 #[tokio::test]
 async fn f55_a_full_disk_refuses_writes_while_reads_and_calls_go_on_and_loses_nothing() {
     let builder = Gateway::builder().fixture("one", &["--only", "echo"]);
-    let program = deaf_program(builder.directory());
-    let mut gateway = builder.program(program).serve().await;
+    let mut gateway = builder.serve().await;
     let (rest, client) = (gateway.rest(), gateway.connect().await);
     all_connected(&rest, &["one".to_owned()]).await;
     for name in ["kept-0", "kept-1"] {
@@ -118,4 +105,36 @@ async fn f55_a_full_disk_refuses_writes_while_reads_and_calls_go_on_and_loses_no
     check_the_rest(&rest, &client).await;
     eventually("the third connection is stored", async || connections(&rest, "one").await == 3).await;
     end(gateway).await;
+}
+
+#[tokio::test]
+async fn f55_what_could_not_be_removed_goes_on_and_what_came_meanwhile_is_stored_later() {
+    let gateway = Gateway::builder().serve().await;
+    let rest = gateway.rest();
+    let fixture = |name: &str| gateway.fixture_entry(name, &["--only", "echo"]);
+    let entry = fixture("kept");
+    let draft = json!({ "name": "kept", "transport_type": "STDIO",
+        "connection_config": { "command": entry["command"], "args": entry["args"] } });
+    rest.post("/aggregator/servers", draft).await.json(201);
+    all_connected(&rest, &["kept".to_owned()]).await;
+    eventually("its tool is stored", async || tool_ids(&rest, "kept").await.len() == 1).await;
+
+    fill_the_disk(&gateway);
+    check_refused(&rest.delete("/aggregator/servers/kept").await);
+    gateway.rewrite_config(&json!({ "mcpServers": { "new": fixture("new") } }));
+    eventually("the new one is there", async || names(&rest).await == ["kept", "new"]).await;
+    all_connected(&rest, &["kept".to_owned(), "new".to_owned()]).await;
+    let id = rest.get("/aggregator/servers/new").await.json(200)["id"].clone();
+
+    processes::limit_file_size(gateway.pid(), None);
+    let other = json!({ "command": "true", "disabled": true });
+    gateway.rewrite_config(&json!({ "mcpServers": { "new": fixture("new"), "other": other } }));
+    eventually("its tool is stored", async || tool_ids(&rest, "new").await.len() == 1).await;
+    assert_eq!(rest.get("/aggregator/servers/new").await.json(200)["id"], id);
+    end(gateway).await;
+}
+
+async fn tool_ids(rest: &Rest, server: &str) -> Vec<String> {
+    let tools = rest.get(&format!("/aggregator/servers/{server}/tools")).await.json(200);
+    tools.as_array().unwrap().iter().map(|tool| tool["id"].to_string()).collect()
 }
