@@ -165,7 +165,10 @@ impl Clerk {
             Happening::Turned { server, status } => self.turned(&server, &status),
             Happening::Withdrawn { server } => self.catalog.file(Filing::Withdrawn { server }),
             Happening::Removed { server } => self.catalog.file(Filing::Removed { server }),
-            Happening::Offered { server, offer } => self.offered(server, offer),
+            Happening::Offered { server, offer, filed } => {
+                self.offered(server, offer);
+                drop(filed);
+            }
         }
     }
 

@@ -13,8 +13,6 @@ use tokio::time::timeout;
 
 /// EC-010: a call to a server that is coming back waits this long, unsent.
 const WAIT_FOR_SESSION: Duration = Duration::from_secs(10);
-/// Filing takes microseconds; a server that was lost again meanwhile is not waited for.
-const WAIT_FOR_FILING: Duration = Duration::from_secs(1);
 /// Between a session's refusal and its end there are microseconds.
 const WAIT_FOR_END: Duration = Duration::from_secs(1);
 
@@ -74,25 +72,15 @@ impl Router {
         Ok(Answered { server: target.server, reply })
     }
 
-    /// Resolves the name; one of a server that is still starting is resolved again when it is there.
+    /// Resolves the name; one of a server that is still starting is resolved again when it is there: what it offers is on
+    /// file before its session can be had.
     async fn target(&self, call: &Call<'_>) -> Result<ToolName, RouteError> {
         let name = &call.params.name;
         let first = resolve(&self.catalog.snapshot(), call.view, name);
         let Err(Unresolved::Absent { server, .. }) = first else { return Ok(first?) };
         let member = self.member(&server, name)?;
-        let mut generations = self.catalog.generations();
-        let offered = async {
-            drop(member.session(WAIT_FOR_SESSION).await?);
-            // A session is there a moment before what it offers is filed.
-            while let Err(Unresolved::Absent { .. }) = resolve(&self.catalog.snapshot(), call.view, name) {
-                if !matches!(timeout(WAIT_FOR_FILING, generations.changed()).await, Ok(Ok(()))) {
-                    break;
-                }
-            }
-            Ok::<(), RouteError>(())
-        };
         tokio::select! {
-            offered = offered => offered?,
+            session = member.session(WAIT_FOR_SESSION) => drop(session?),
             () = call.aside.cancelled() => return Err(CallError::Cancelled.into()),
         }
         match resolve(&self.catalog.snapshot(), call.view, name) {

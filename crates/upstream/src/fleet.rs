@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
-use tokio::sync::{Mutex, broadcast, mpsc, watch};
+use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -76,6 +76,8 @@ pub enum Happening {
     Offered {
         server: ServerName,
         offer: Offer,
+        /// Dropped once it is on file: whoever is shown as connected can be listed and called.
+        filed: oneshot::Sender<()>,
     },
     /// Its tools leave the lists.
     Withdrawn {
@@ -87,13 +89,16 @@ pub enum Happening {
 }
 
 impl Happening {
-    /// An offer, with what is left out of it said aloud.
-    pub(crate) fn offered(spec: &ServerSpec, offer: Offer) -> Self {
+    /// Tells of an offer, with what is left out of it said aloud, and waits until it is on file.
+    pub(crate) async fn offer(told: &mpsc::Sender<Self>, spec: &ServerSpec, offer: Offer) {
         for left_out in &offer.left_out {
             let (tool, reason) = (&left_out.tool, &left_out.reason);
             tracing::warn!(server = %spec.name, tool, reason, "a tool is left out");
         }
-        Self::Offered { server: spec.name.clone(), offer }
+        let (filed, on_file) = oneshot::channel();
+        told.send(Self::Offered { server: spec.name.clone(), offer, filed }).await.ok();
+        // Where nobody files any more there is nothing to wait for.
+        on_file.await.unwrap_or_default();
     }
 }
 

@@ -144,7 +144,7 @@ impl Lifeline {
     async fn serve(&mut self, connection: Connection) -> Result<(), Halt> {
         let Connection { session, offer, health_check } = connection;
         self.withdraw_at = None;
-        self.happenings.send(Happening::offered(&self.spec, offer)).await.ok();
+        Happening::offer(&self.happenings, &self.spec, offer).await;
         self.slot.store(Some(Arc::new(session.clone())));
         self.turn(Event::Connected, None).await;
         tracing::info!(server = %self.spec.name, revision = %session.welcome().revision, "connected");

@@ -26,7 +26,7 @@ impl Relisting<'_> {
         match discover::tools(session, &self.spec.tools, &bounds).await {
             Ok(offer) => {
                 handshake::refuse_loop(&offer.instances, &self.outside.identity)?;
-                self.happenings.send(Happening::offered(self.spec, offer)).await.ok();
+                Happening::offer(self.happenings, self.spec, offer).await;
             }
             // What was listed last stays; a session that broke shows as such by itself.
             Err(error) => {
