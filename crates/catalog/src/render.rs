@@ -4,9 +4,10 @@ use crate::entry::Entry;
 use crate::snapshot::Snapshot;
 use bytes::Bytes;
 use portolan_model::name::{self, NameStyle};
-use portolan_model::{Offer, ServerName};
+use portolan_model::{Offer, ServerName, Tool};
 use portolan_wire::meta::{INSTANCES, PARTIAL, PENDING};
 use portolan_wire::{Revision, json, project};
+use std::sync::Arc;
 
 /// A client that is a Portolan too.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +24,11 @@ pub(crate) fn all(
     revision: Revision,
     peer: Option<&Peer<'_>>,
 ) -> Bytes {
-    let mut out = begin();
+    // A list of ten thousand tools that grows as it is written would be copied ten times over.
+    let length = |(server, tool): (&ServerName, &Arc<Tool>)| {
+        tool.definition.get().len() + server.as_str().len() + tool.name.len() + MARGIN
+    };
+    let mut out = begin(snapshot.tools().map(length).sum());
     let leads_back = |server: &ServerName| {
         peer.is_some_and(|peer| {
             let offer = snapshot.servers().get(server).and_then(|e| e.offer());
@@ -67,7 +72,7 @@ fn is_partial(entry: &Entry) -> bool {
 }
 
 pub(crate) fn one(server: &ServerName, offer: &Offer, revision: Revision) -> Bytes {
-    let mut out = begin();
+    let mut out = begin(offer.tools.iter().map(|tool| tool.definition.get().len() + MARGIN).sum());
     for tool in &offer.tools {
         add(tool.definition.get(), &tool.name, revision, &mut out);
     }
@@ -76,11 +81,16 @@ pub(crate) fn one(server: &ServerName, offer: &Offer, revision: Revision) -> Byt
 }
 
 pub(crate) fn none(pending: Option<&ServerName>) -> Bytes {
-    finish(begin(), &[(PENDING, &pending.map(ServerName::as_str).into_iter().collect::<Vec<_>>())])
+    finish(begin(0), &[(PENDING, &pending.map(ServerName::as_str).into_iter().collect::<Vec<_>>())])
 }
 
-fn begin() -> Vec<u8> {
-    br#"{"tools":["#.to_vec()
+/// What a tool's definition may gain as it is written: a separator, a hash in its name.
+const MARGIN: usize = 16;
+
+fn begin(length: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(length + 64);
+    out.extend_from_slice(br#"{"tools":["#);
+    out
 }
 
 fn add(definition: &str, shown: &str, revision: Revision, out: &mut Vec<u8>) {
