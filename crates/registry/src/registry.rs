@@ -133,6 +133,13 @@ impl Registry {
         file: Vec<ServerSpec>,
     ) -> Result<(), RegistryError> {
         self.fleet.set(fleet).unwrap_or_default();
+        self.load().await?;
+        self.follow_file(file).await;
+        Ok(())
+    }
+
+    /// Lists the stored servers. Without `start` nothing is connected: what people change now holds with the next start.
+    pub async fn load(self: &Arc<Self>) -> Result<(), RegistryError> {
         let registry = Arc::downgrade(self);
         let on_tools = Box::new(move |id, change| {
             if let Some(registry) = registry.upgrade() {
@@ -155,7 +162,6 @@ impl Registry {
             }
         }
         self.listing.store(Arc::new(listing));
-        self.follow_file(file).await;
         Ok(())
     }
 

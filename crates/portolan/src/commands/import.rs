@@ -5,17 +5,18 @@ mod plan;
 mod sources;
 
 use super::secret::Kept;
+use super::serve;
 use crate::Failure;
 use crate::terminal::ask::{Decision, confirm};
 use crate::terminal::cli::ImportArgs;
-use crate::terminal::rest::{Ask, Rest, RestError};
+use crate::terminal::rest::{Ask, Found, Rest, RestError, address};
 use crate::terminal::screen::{Form, Screen};
 use crate::terminal::servers::Server;
 use crate::terminal::{self, reach};
 use anyhow::anyhow;
 use http::StatusCode;
 use plan::{Plan, Row, Step, There};
-use portolan_config::{Environment, Settings};
+use portolan_config::Environment;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -25,33 +26,39 @@ pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
     let sources = sources::find(args.from.as_deref(), &env)?;
     let screen = Screen::new(args.shared.json);
     terminal::run(async {
-        match look(args, &settings, &env).await {
-            Ok((rest, there)) => {
-                let plan = Plan::new(sources, Some(&there), &env);
-                if args.dry_run {
-                    only_show(&screen, &plan)
-                } else {
-                    import(args, plan, &rest, &screen).await
-                }
-            }
-            Err(failure) if args.dry_run && is_absence(&failure) => {
-                only_show(&screen, &Plan::new(sources, None, &env))
-            }
+        let found = match reach::rest(&args.shared, &settings, &env) {
+            Ok(rest) => look(&rest).await.map(|there| (rest, there)),
             Err(failure) => Err(failure),
+        };
+        match found {
+            Ok((rest, there)) => bring_in(args, Plan::new(sources, Some(&there), &env), &rest, &screen).await,
+            Err(failure) if !is_absence(&failure) => Err(failure),
+            Err(_) if args.dry_run => only_show(&screen, &Plan::new(sources, None, &env)),
+            // They connect when one is started.
+            Err(_) => {
+                serve::at_rest(settings, env.clone(), async |url| {
+                    let rest = Rest::new(address(&url, "the registry")?, Found::Own)?;
+                    let there = look(&rest).await?;
+                    bring_in(args, Plan::new(sources, Some(&there), &env), &rest, &screen).await
+                })
+                .await
+            }
         }
     })
 }
 
-/// The running Portolan, and what it has already.
-async fn look(args: &ImportArgs, settings: &Settings, env: &Environment) -> Result<(Rest, There), Failure> {
-    let rest = reach::rest(&args.shared, settings, env)?;
+async fn bring_in(args: &ImportArgs, plan: Plan, rest: &Rest, screen: &Screen) -> Result<ExitCode, Failure> {
+    if args.dry_run { only_show(screen, &plan) } else { import(args, plan, rest, screen).await }
+}
+
+/// What is there already.
+async fn look(rest: &Rest) -> Result<There, Failure> {
     let servers: Vec<Server> = rest.list(&["aggregator", "servers"], &[]).await?.read()?;
     let secrets: Vec<Kept> = rest.ask(Ask::get(&["secrets"])).await?.read()?;
-    let there = There {
+    Ok(There {
         servers: servers.into_iter().map(|server| server.name).collect(),
         secrets: secrets.into_iter().map(|secret| secret.name).collect(),
-    };
-    Ok((rest, there))
+    })
 }
 
 /// Whether it has failed only because no Portolan is running here.
@@ -91,7 +98,14 @@ async fn import(
     let failed = plan.rows.iter().filter(|row| matches!(row.step, Step::Failed(_))).count();
     match screen.form {
         Form::Json => screen.json(&plan.json().to_string())?,
-        Form::Words if count > 0 => plan.show_outcome(screen)?,
+        Form::Words if count > 0 => {
+            let next = if rest.is_at_rest() {
+                "`portolan serve` connects them"
+            } else {
+                "`portolan list` shows how they connect"
+            };
+            plan.show_outcome(screen, next)?;
+        }
         Form::Words => {}
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(crate::FAILED) })

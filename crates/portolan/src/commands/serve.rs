@@ -15,7 +15,7 @@ use portolan_model::ServerSpec;
 use portolan_registry::{Options, Parts, Registry};
 use portolan_store::SqliteStore;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -189,6 +189,32 @@ fn rest(service: axum::Router) -> Other {
             })
         })
     })
+}
+
+/// Does something with the REST surface of a Portolan that connects nothing, where none is running: what is changed holds
+/// with the next start. It listens for as long as that takes, on this machine only, and nobody is told where.
+pub(crate) async fn at_rest<T>(
+    settings: Settings,
+    env: Environment,
+    work: impl AsyncFnOnce(String) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let nearby = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let serving = Serving::open(Settings { listen: nearby, ..settings }, env, None).await?;
+    serving.registry.load().await.map_err(|error| Failure::Failed(error.into()))?;
+    let listener = listen(nearby).await?;
+    let address = listener.local_addr().context("the address in use cannot be told")?;
+    let surface = serving.surface(address, CancellationToken::new());
+    let mut answering =
+        std::pin::pin!(portolan_front::http::serve(serving.gateway.front.clone(), listener, surface));
+    let done = tokio::select! {
+        done = work(format!("http://{address}")) => done,
+        () = &mut answering => Err(Failure::Failed(anyhow!("the registry has ended"))),
+    };
+    serving.gateway.front.stop();
+    serving.gateway.end().await;
+    serving.registry.shutdown().await;
+    serving.store.close().await;
+    done
 }
 
 #[expect(clippy::print_stderr, reason = "whoever starts us waits for this line, whatever the log level")]

@@ -30,6 +30,8 @@ pub(crate) enum Found {
     Given,
     /// A `portolan serve` left it in its data folder.
     Left,
+    /// It is our own: none is running, and the registry is at rest.
+    Own,
 }
 
 pub(crate) struct Rest {
@@ -148,6 +150,11 @@ impl Rest {
         Ok(Self { outbound, base, found })
     }
 
+    /// Whether what is changed there holds only with the next start.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.found == Found::Own
+    }
+
     /// Asks once, and takes every answer but a success for an error.
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, RestError> {
         let Ask { method, path, query, body, limit } = ask;
@@ -257,7 +264,7 @@ impl Rest {
     fn silent(&self, error: &OutboundError) -> RestError {
         match (self.found, error.was_sent()) {
             (Found::Left, false) => RestError::NotRunning,
-            (Found::Given, _) | (Found::Left, true) => {
+            (Found::Given | Found::Own, _) | (Found::Left, true) => {
                 RestError::Silent { base: self.base.clone(), reason: error.to_string() }
             }
         }

@@ -93,7 +93,7 @@ impl Plan {
     }
 
     /// What has become of the servers that were to be added.
-    pub(super) fn show_outcome(&self, screen: &Screen) -> Result<(), Failure> {
+    pub(super) fn show_outcome(&self, screen: &Screen, next: &str) -> Result<(), Failure> {
         for row in &self.rows {
             if let Step::Failed(reason) = &row.step {
                 screen.line(&format!("{} is not added: {reason}", row.server))?;
@@ -101,7 +101,7 @@ impl Plan {
         }
         let added = self.rows.iter().filter(|row| matches!(row.step, Step::Added)).count();
         let servers = if added == 1 { "server is" } else { "servers are" };
-        screen.line(&format!("{added} {servers} added: `portolan list` shows how they connect"))
+        screen.line(&format!("{added} {servers} added: {next}"))
     }
 
     fn table(&self) -> Table {

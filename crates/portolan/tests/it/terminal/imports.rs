@@ -44,9 +44,23 @@ async fn a_dry_run_shows_the_plan_without_a_running_portolan_and_does_nothing() 
     let plan = person.reads(&["import", "--dry-run", "--from", "cursor"]).await;
     assert_eq!(steps(&plan), [("needy", "skip"), ("one", "add"), ("off", "skip")]);
     assert_eq!(plan["secrets"], json!(["MY_TOKEN"]));
-    person
-        .fails(&["import", "--yes"], 1, "no Portolan is running here: start one with `portolan serve`")
-        .await;
+    person.fails(&["list"], 1, "no Portolan is running here").await;
+}
+
+#[tokio::test]
+async fn with_none_running_they_go_into_the_data_folder_and_connect_with_the_next_start() {
+    let builder = Gateway::builder();
+    let data = builder.directory().join("data");
+    let person = Person::new().with("MY_TOKEN", "canary-9f3c");
+    configure(&person);
+    let said = person.does(&["import", "--yes", "--from", "cursor", "--data", text(&data)]).await;
+    assert!(said.contains("1 server is added: `portolan serve` connects them"), "{said}");
+    let again = person.reads(&["import", "--yes", "--from", "cursor", "--data", text(&data)]).await;
+    assert!(steps(&again).contains(&("one", "skip")), "{again}");
+    let gateway = builder.serve().await;
+    let person = Person::at(&gateway);
+    person.does(&["connect", "one", "--wait"]).await;
+    assert!(person.does(&["call", "one.env"]).await.contains("<canary-9f3c>"));
 }
 
 #[tokio::test]
