@@ -8,6 +8,7 @@ mod crashes;
 mod dice;
 mod drain;
 mod full_disk;
+mod hands;
 mod hang;
 mod kill_nine;
 mod reloads;

@@ -20,6 +20,11 @@ impl Dice {
         Self(seed)
     }
 
+    /// Dice for somebody else, seeded by these.
+    pub(super) fn another(&mut self) -> Self {
+        Self(self.below(usize::MAX) as u64)
+    }
+
     /// A number below this one.
     pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
