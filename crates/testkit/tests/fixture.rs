@@ -7,5 +7,8 @@ mod fixture {
     mod flags;
     mod gateway;
     mod http;
+    mod modern;
+    mod questions;
     mod round_trip;
+    mod tasks;
 }
