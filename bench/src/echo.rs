@@ -47,6 +47,9 @@ pub struct Options {
     /// Every answer to a call also says `from NAME`, so that a call to the wrong server is seen
     #[arg(long)]
     pub sign: bool,
+    /// Speak only the revisions that open with a handshake
+    #[arg(long)]
+    pub handshake: bool,
 }
 
 #[derive(Debug, Clone, Args)]

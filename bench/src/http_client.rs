@@ -85,6 +85,15 @@ impl HttpClient {
         Ok(())
     }
 
+    /// What calls of a tool carry in their headers where there is no session.
+    pub fn stateless(tool: &str) -> Result<Session> {
+        let mut headers = HeaderMap::new();
+        headers.insert("mcp-protocol-version", HeaderValue::from_static(rpc::STATELESS_REVISION));
+        headers.insert("mcp-method", HeaderValue::from_static("tools/call"));
+        headers.insert("mcp-name", HeaderValue::from_str(tool)?);
+        Ok(Arc::new(headers))
+    }
+
     pub fn session(&self) -> Session {
         Arc::clone(&self.session)
     }

@@ -31,11 +31,18 @@ pub struct Tool {
     pub name: String,
     /// What the server behind it signs with, where it does.
     pub signature: Option<String>,
+    /// Whether calls of it say for themselves what a session would have settled.
+    pub is_stateless: bool,
 }
 
 impl Tool {
     pub fn unsigned(name: &str) -> Self {
-        Self { name: name.to_owned(), signature: None }
+        Self { name: name.to_owned(), signature: None, is_stateless: false }
+    }
+
+    #[must_use]
+    pub fn stateless(self) -> Self {
+        Self { is_stateless: true, ..self }
     }
 }
 
@@ -121,7 +128,11 @@ pub async fn alone(client: &mut HttpClient, tool: &Tool, ids: std::ops::Range<u6
 
 async fn call(client: &mut HttpClient, tool: &Tool, (caller, id): (usize, u64), outcome: &mut Outcome) {
     let token = token(caller, id);
-    let request = rpc::call(id, &tool.name, &token);
+    let request = if tool.is_stateless {
+        rpc::stateless_call(id, &tool.name, &token)
+    } else {
+        rpc::call(id, &tool.name, &token)
+    };
     let begun = Instant::now();
     match client.ask(request).await {
         Ok(reply) => {

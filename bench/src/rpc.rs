@@ -58,6 +58,16 @@ pub fn call(id: u64, tool: &str, token: &str) -> String {
     request(id, "tools/call", &format!(r#"{{"name":"{tool}","arguments":{{"token":"{token}"}}}}"#))
 }
 
+/// The same from a client of the revision without sessions.
+pub fn stateless_call(id: u64, tool: &str, token: &str) -> String {
+    let info = r#"{"name":"portolan-bench","version":"0.1.0"}"#;
+    let meta = format!(
+        r#"{{"io.modelcontextprotocol/protocolVersion":"{STATELESS_REVISION}","io.modelcontextprotocol/clientInfo":{info},"io.modelcontextprotocol/clientCapabilities":{{}}}}"#
+    );
+    let params = format!(r#"{{"name":"{tool}","arguments":{{"token":"{token}"}},"_meta":{meta}}}"#);
+    request(id, "tools/call", &params)
+}
+
 /// What came of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {

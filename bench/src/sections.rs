@@ -15,6 +15,9 @@ use crate::rpc::is_echo_tool;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
+/// Session calls are measured with a server that has sessions: a newer one would be spoken to without.
+const HANDSHAKE: &[&str] = &["--handshake"];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Subject {
     Latency,

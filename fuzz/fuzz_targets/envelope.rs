@@ -2,9 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use portolan_wire::call::CallParams;
+use portolan_model::{Kind, Piece};
+use portolan_wire::discovery::Checks;
 use portolan_wire::envelope::{Incoming, Message, Outcome, id_in_head, id_in_tail, own_id, parse, parse_one};
-use portolan_wire::{Revision, answer, discovery, progress, project};
+use portolan_wire::era::Keeping;
+use portolan_wire::params::{Changes, Hop, Params, Stamp};
+use portolan_wire::{Revision, answer, discovery, era, mrtr, progress, project};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -55,34 +58,51 @@ fn check(bytes: &[u8], message: &Message<'_>) {
         }
         Message::Reply { outcome: Outcome::Result(result), .. } => {
             same("result", result);
-            Revision::ALL.into_iter().for_each(|revision| is_json(&project::call_result(result, revision)));
+            for (from, to) in Revision::ALL.into_iter().flat_map(|from| Revision::ALL.map(|to| (from, to))) {
+                is_json(&era::result(result, from, to, Keeping::Hinted));
+            }
+            drop(mrtr::input_required(result));
+            if let Some(shown) = project::contents_as(result, "a://1", "b://\"2\"") {
+                is_json(&shown);
+            }
             check_page(result);
         }
         Message::Reply { outcome: Outcome::Error(error), .. } => {
             same("error", error);
             is_json(&answer::with_server(error, "some-server"));
+            if let Some(asked) = mrtr::pages_first(error) {
+                is_json(&asked);
+            }
         }
     }
 }
 
 fn check_params(params: Option<&str>) {
-    let Ok(call) = CallParams::parse(params) else { return };
-    let mut spliced = Vec::new();
-    call.write("other \"name\"", u64::MAX, &mut spliced);
-    is_json(&spliced);
-    let spliced = String::from_utf8(spliced).expect("JSON is UTF-8");
-    let again = CallParams::parse(Some(&spliced)).expect("what was written can be read");
-    assert_eq!((&*again.name, again.arguments()), ("other \"name\"", call.arguments()));
-    assert_eq!(again.progress_token().is_some(), call.progress_token().is_some());
+    let Ok(given) = Params::parse(params) else { return };
+    for revision in Revision::ALL {
+        let hop = Hop { revision, token: u64::MAX, client_info: "{}", via: "[]" };
+        let changes = Changes { set: &[("name", r#""other \"name\"""#)] };
+        let mut spliced = Vec::new();
+        given.write(&hop, &Stamp::OWN, &changes, &mut spliced);
+        is_json(&spliced);
+        let spliced = String::from_utf8(spliced).expect("JSON is UTF-8");
+        let again = Params::parse(Some(&spliced)).expect("what was written can be read");
+        assert_eq!(again.text("name").as_deref(), Some("other \"name\""));
+        assert_eq!(again.get("arguments"), given.get("arguments"));
+        assert_eq!(again.progress_token().is_some(), given.progress_token().is_some());
+    }
 }
 
 fn check_page(result: &str) {
-    let Ok(page) = discovery::page(result) else { return };
-    for tool in page.tools {
-        for revision in Revision::ALL {
-            let mut shown = Vec::new();
-            project::write_tool(tool.definition.get(), "s.t", revision, &mut shown);
-            is_json(&shown);
+    for kind in Kind::ALL {
+        let Ok(page) = discovery::page(kind, result, Checks { mirrors: true }) else { continue };
+        for item in page.items {
+            for revision in Revision::ALL {
+                let mut shown = Vec::new();
+                let piece = Piece { key: &item.key, definition: item.definition.get() };
+                project::write_piece(kind, piece, "s.t", revision, &mut shown);
+                is_json(&shown);
+            }
         }
     }
 }

@@ -13,6 +13,8 @@ pub struct Echo {
     name: String,
     tools: String,
     signature: String,
+    /// Whether it speaks only the revisions that open with a handshake.
+    is_older: bool,
     pub delay: Duration,
 }
 
@@ -76,6 +78,7 @@ impl Echo {
             name: options.name.clone(),
             tools: tools::definitions(options.tools),
             signature,
+            is_older: options.handshake,
             delay: Duration::from_millis(options.delay_ms),
         }
     }
@@ -108,7 +111,7 @@ impl Echo {
             "tools/call" => (call, self.echo(params.arguments.map_or("{}", RawValue::get))),
             "tools/list" => (plain, format!(r#""tools":[{}]{cache}"#, self.tools)),
             "initialize" => (Kind::Opening, self.handshake(params.revision.unwrap_or_default())),
-            "server/discover" => (Kind::Stateless, self.discovery()),
+            "server/discover" if !self.is_older => (Kind::Stateless, self.discovery()),
             "ping" => (plain, String::new()),
             _ => return None,
         })
@@ -184,7 +187,14 @@ mod tests {
     use serde_json::Value;
 
     fn echo() -> Echo {
-        Echo::new(&Options { tools: 3, delay_ms: 0, start_delay_ms: 0, name: "s1".into(), sign: true })
+        Echo::new(&Options {
+            tools: 3,
+            delay_ms: 0,
+            start_delay_ms: 0,
+            name: "s1".into(),
+            sign: true,
+            handshake: false,
+        })
     }
 
     fn ask(message: &str) -> (Kind, Value) {

@@ -82,7 +82,7 @@ async fn signed_tools(gateway: &Served) -> Result<Vec<Tool>> {
 /// The server's name is what stands before the separator of any style.
 fn signed(name: &str) -> Tool {
     let server: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
-    Tool { name: name.to_owned(), signature: Some(format!("\"from {server}\"")) }
+    Tool { signature: Some(format!("\"from {server}\"")), ..Tool::unsigned(name) }
 }
 
 async fn open_sessions(gateway: &Served, count: usize) -> Result<Vec<Session>> {

@@ -4,7 +4,7 @@
 //! scheduler decides it anew for each process: two identical hops can differ by 2 × in one run. So the
 //! programs are placed, in the two ways that there are, and the free choice is shown beside them.
 
-use super::meet;
+use super::{HANDSHAKE, meet};
 use crate::awake::Awake;
 use crate::http_client::HttpClient;
 use crate::lab::{Lab, Served};
@@ -55,7 +55,7 @@ struct Path {
 
 pub(super) async fn measure(lab: &Lab) -> Result<Section> {
     let (rounds, calls) = lab.effort.pick((6, 200), (20, 400));
-    let echo = lab.echo(&[]).await?;
+    let echo = lab.echo(HANDSHAKE).await?;
     let hop = lab.hop(echo.address).await?;
     let gateway = lab.gateway(&[Lab::behind_http("echo", echo.address)]).await?;
     let mut paths = Vec::new();

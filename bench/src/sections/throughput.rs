@@ -1,6 +1,6 @@
 //! How many calls a second 64 callers get, and what each costs the gateway in CPU time.
 
-use super::meet;
+use super::{HANDSHAKE, meet};
 use crate::http_client::{HttpClient, Session, Target};
 use crate::lab::{Lab, Served};
 use crate::load::{self, Ids, Outcome, Plan, Tool};
@@ -35,19 +35,24 @@ enum Way {
 pub(super) async fn measure(lab: &Lab) -> Result<Section> {
     let (rounds, calls) = lab.effort.pick((2, 4_000), (5, 15_000));
     let limit = Duration::from_secs(lab.effort.pick(2, 4));
-    let echo = lab.echo(&[]).await?;
+    let (echo, newer) = (lab.echo(HANDSHAKE).await?, lab.echo(&[]).await?);
     let hop = lab.hop(echo.address).await?;
     let over_http = lab.gateway(&[Lab::behind_http("echo", echo.address)]).await?;
-    let over_stdio = lab.gateway(&[lab.behind_stdio("echo", &[])]).await?;
+    let over_newer = lab.gateway(&[Lab::behind_http("echo", newer.address)]).await?;
+    let over_stdio = lab.gateway(&[lab.behind_stdio("echo", HANDSHAKE)]).await?;
     let mut paths = vec![
         Path::http("direct, HTTP", &echo, CALLERS).await?,
         Path::http("hop, HTTP → HTTP", &hop, CALLERS).await?.charged(&hop),
         Path::http("portolan, HTTP → HTTP, 64 sessions", &over_http, CALLERS).await?.charged(&over_http),
         Path::http("portolan, HTTP → HTTP, 1 session", &over_http, 1).await?.charged(&over_http),
+        Path::stateless("portolan, HTTP → HTTP, no session", &over_newer).await?.charged(&over_newer),
         Path::http("portolan, HTTP → stdio, 64 sessions", &over_stdio, CALLERS).await?.charged(&over_stdio),
         Path::pipe("direct, stdio", lab.echo_pipe(&[]).await?).await?,
-        Path::pipe("portolan, stdio → stdio", lab.gateway_pipe(&[lab.behind_stdio("echo", &[])]).await?)
-            .await?,
+        Path::pipe(
+            "portolan, stdio → stdio",
+            lab.gateway_pipe(&[lab.behind_stdio("echo", HANDSHAKE)]).await?,
+        )
+        .await?,
     ];
     if let Some(stdio) = paths.last_mut()
         && let Way::Pipe { client, .. } = &stdio.way
@@ -70,7 +75,7 @@ pub(super) async fn measure(lab: &Lab) -> Result<Section> {
             client.stop().await;
         }
     }
-    for served in [over_http, over_stdio, hop, echo] {
+    for served in [over_http, over_newer, over_stdio, hop, echo, newer] {
         served.stop().await;
     }
     Ok(section)
@@ -88,6 +93,12 @@ impl Path {
             all.push(HttpClient::open(served.target()?).await?.session());
         }
         Ok(Self::new(label, Way::Http { target: served.target()?, sessions: all, tool }))
+    }
+
+    async fn stateless(label: &'static str, served: &Served) -> Result<Self> {
+        let (_, tool) = meet(served, 1).await?;
+        let sessions = vec![HttpClient::stateless(&tool.name)?];
+        Ok(Self::new(label, Way::Http { target: served.target()?, sessions, tool: tool.stateless() }))
     }
 
     async fn pipe(label: &'static str, mut client: PipeClient) -> Result<Self> {
@@ -141,11 +152,12 @@ fn report(paths: &[Path], section: &mut Section) {
         let cpu = path.between.map(|_| path.cpu_us());
         section.row(path.label, [Some(path.speed()), Some(median(path.p50.iter().copied())), cpu]);
     }
-    let [direct, hop, many, one, to_stdio, pipe, pipe_gateway] = paths else { return };
+    let [direct, hop, many, one, stateless, to_stdio, pipe, pipe_gateway] = paths else { return };
     section.row("portolan / direct, HTTP", [Some(ratio(many.speed(), direct.speed()))]);
     section.row("portolan / direct, stdio", [Some(ratio(pipe_gateway.speed(), pipe.speed()))]);
     section.at_least("portolan / hop, 64 sessions", (ratio(many.speed(), hop.speed()), "×"), 0.7);
     section.at_least("portolan / hop, 1 session", (ratio(one.speed(), hop.speed()), "×"), 0.7);
+    section.at_least("no session / 64 sessions", (ratio(stateless.speed(), many.speed()), "×"), 1.0);
     section.at_most("CPU per call, HTTP behind", (many.cpu_us(), "µs"), 60.0);
     section.at_most("CPU per call, stdio behind", (to_stdio.cpu_us(), "µs"), 35.0);
 }

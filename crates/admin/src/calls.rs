@@ -8,11 +8,11 @@ use crate::query::{Nothing, Query};
 use axum::extract::State;
 use axum::response::Response;
 use portolan_catalog::View;
-use portolan_model::{ServerName, name};
-use portolan_registry::{Registry, ServerView};
-use portolan_router::{Answered, Call, Reply, resolve};
-use portolan_wire::call::CallParams;
+use portolan_model::ServerName;
+use portolan_registry::Registry;
+use portolan_router::{Answered, Call, Caller, Reply, What, resolve_tool};
 use portolan_wire::json::{Members, write_object, write_text};
+use portolan_wire::params::Params;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -129,18 +129,20 @@ impl Wish {
     async fn fulfil(self, shared: &Shared) -> Result<Response, Refusal> {
         let (registry, router) = (&shared.admin.registry, &shared.admin.router);
         let text = self.params()?;
-        let params = CallParams::parse(Some(&text))
+        let params = Params::parse(Some(&text))
             .map_err(|error| Refusal::invalid(vec![FieldError::new(&["body"], error.to_string())]))?;
         let view = self.view(registry)?;
         let begun = Instant::now();
         // The router finds the way for itself; this is only to know how long that takes.
-        let _found = resolve(&router.catalog.snapshot(), &view, &self.tool);
+        let _found = resolve_tool(&router.catalog.snapshot(), &view, &self.tool);
         let routing = begun.elapsed();
         let begun = Instant::now();
-        let answered = router.call(Call { view: &view, params: &params, aside: &Arc::default() }).await;
+        let (aside, caller) = (Arc::default(), Caller::plain());
+        let call = Call { view: &view, what: What::Tool, params: &params, aside: &aside, caller: &caller };
+        let answered = router.call(call).await;
         let execution = begun.elapsed();
-        let Answered { server, reply } =
-            answered.map_err(|error| self.explained(error.into(), registry, &view))?;
+        let Answered { server, reply, .. } =
+            answered.map_err(|error| self.explained(error.into(), registry))?;
         let metadata = Metadata {
             routed_to: server.to_string(),
             server_id: registry.server(server.as_str()).ok().map(|server| server.id),
@@ -176,44 +178,15 @@ impl Wish {
         Ok(View::Server(name))
     }
 
-    /// An error of a call with what the registry knows of its server. A server that people have disconnected has no
-    /// place in the catalog, but a name that begins with its own means it all the same.
-    fn explained(&self, refusal: Refusal, registry: &Registry, view: &View) -> Refusal {
-        let refusal = if refusal.code() == Code::ToolNotFound {
-            match self.server_meant(registry, view) {
-                Some(server) if is_away(&server) => {
-                    Refusal::unavailable(&server.name, server.status, server.error_message)
-                }
-                _ => refusal,
-            }
-        } else if refusal.code() == Code::ServerUnavailable {
-            match refusal.server().map(|server| registry.server(server)) {
-                Some(Ok(server)) => refusal.in_state(server.status, server.error_message),
-                _ => refusal,
-            }
-        } else {
-            refusal
+    /// An error of a call with what the registry knows of its server.
+    fn explained(&self, refusal: Refusal, registry: &Registry) -> Refusal {
+        let is_away = refusal.code() == Code::ServerUnavailable;
+        let refusal = match refusal.server().filter(|_| is_away).map(|server| registry.server(server)) {
+            Some(Ok(server)) => refusal.in_state(server.status, server.error_message),
+            Some(Err(_)) | None => refusal,
         };
         refusal.during(&self.tool)
     }
-
-    fn server_meant(&self, registry: &Registry, view: &View) -> Option<ServerView> {
-        if let View::Server(server) = view {
-            return registry.server(server.as_str()).ok();
-        }
-        if let Some((server, _)) = name::split(&self.tool) {
-            return registry.server(server.as_str()).ok();
-        }
-        let safe = |server: &ServerView| {
-            self.tool.strip_prefix(server.name.as_str()).is_some_and(|rest| rest.starts_with("__"))
-        };
-        registry.servers().into_iter().filter(safe).max_by_key(|server| server.name.len())
-    }
-}
-
-/// Whether a server can take no calls.
-fn is_away(server: &ServerView) -> bool {
-    !matches!(server.status, "CONNECTED" | "DEGRADED")
 }
 
 fn no_such_server(key: &str) -> Refusal {
@@ -225,7 +198,8 @@ fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
 }
 
-/// The server's result with our metadata beside it. Content and all else stay the server's own bytes.
+/// The server's result with our metadata beside it. Content and all else stay the server's own bytes, but for the mark
+/// that MCP itself puts on results from 2026-07-28 on.
 fn answer(result: &[u8], metadata: &Metadata) -> Result<Response, Refusal> {
     let broken = |reason: &str| {
         let detail = format!("server {} broke the protocol: {reason}", metadata.routed_to);
@@ -241,7 +215,8 @@ fn answer(result: &[u8], metadata: &Metadata) -> Result<Response, Refusal> {
     // Texts and numbers can always be written.
     let metadata = serde_json::to_string(metadata).unwrap_or_default();
     let own = [("content", content), ("isError", is_error)];
-    let others = members.iter().filter(|(key, _)| !matches!(*key, "content" | "isError" | "metadata"));
+    let is_ours = |key: &str| matches!(key, "content" | "isError" | "metadata" | "resultType");
+    let others = members.iter().filter(|(key, _)| !is_ours(key));
     let mut out = Vec::with_capacity(result.len() + metadata.len() + 64);
     write_object(own.into_iter().chain(others).chain([("metadata", metadata.as_str())]), &mut out);
     Ok(raw(out))

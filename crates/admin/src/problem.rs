@@ -133,13 +133,6 @@ impl Refusal {
         refusal
     }
 
-    /// A server that cannot be called in its present state.
-    pub(crate) fn unavailable(server: &str, status: &'static str, error: Option<String>) -> Self {
-        let because = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-        let refusal = Self::new(Code::ServerUnavailable, format!("server {server} is {status}{because}"));
-        refusal.of_server(server).in_state(status, error)
-    }
-
     /// An error that the server itself answered with.
     pub(crate) fn upstream(server: &str, message: &str, error: Box<RawValue>) -> Self {
         let detail = format!("server {server} answered with an error: {message}");
@@ -256,6 +249,7 @@ impl From<RouteError> for Refusal {
                 refusal.of_server(server.as_str()).in_state(status.state.as_str(), error)
             }
             RouteError::Call(error) => error.into(),
+            RouteError::Invalid(text) => Self::invalid(vec![FieldError::new(&["body"], text)]),
         }
     }
 }
@@ -264,7 +258,9 @@ impl From<Unresolved> for Refusal {
     fn from(unresolved: Unresolved) -> Self {
         let text = unresolved.to_string();
         match unresolved {
-            Unresolved::Unknown { name } => Self::new(Code::ToolNotFound, format!("Tool not found: {name}")),
+            Unresolved::Unknown { name, .. } => {
+                Self::new(Code::ToolNotFound, format!("Tool not found: {name}"))
+            }
             Unresolved::Ambiguous { candidates, .. } => {
                 let mut refusal = Self::new(Code::ToolAmbiguous, text);
                 refusal.0.candidates = candidates;

@@ -1,53 +1,44 @@
 //! What is offered right now: an immutable snapshot with one writer, and the lists rendered from it once.
 
+mod aspect;
+pub mod cursor;
 mod entry;
+mod filing;
+mod foreign;
+mod manner;
+mod page;
 mod render;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod uris;
 
 pub use entry::Entry;
+pub use filing::Filing;
+pub use manner::Declared;
+pub use page::PageAsk;
 pub use render::Peer;
-pub use snapshot::{Snapshot, View};
+pub use snapshot::{Eyes, Snapshot, View};
+pub use uris::Found;
 
 use arc_swap::{ArcSwap, Guard};
-use portolan_model::{Offer, ServerName, State};
+use portolan_model::Kind;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What there is to file.
-#[derive(Debug)]
-pub enum Filing {
-    Turned {
-        server: ServerName,
-        state: State,
-        error: Option<Arc<str>>,
-    },
-    Offered {
-        server: ServerName,
-        offer: Offer,
-    },
-    Withdrawn {
-        server: ServerName,
-    },
-    Removed {
-        server: ServerName,
-    },
-    /// What was listed under one name is listed under another, in one step.
-    Renamed {
-        from: ServerName,
-        to: ServerName,
-    },
-}
+/// One number for each kind, at the place of its index.
+pub type PerKind = [u64; Kind::ALL.len()];
 
 /// The lists as clients should see them have changed, or a server says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Generation {
     /// Counts every filing.
     pub filed: u64,
-    /// Counts the filings after which clients have to list again.
-    pub listed: u64,
+    /// Counts the filings after which clients have to list a kind again; one of templates counts for resources too.
+    pub listed: PerKind,
+    /// Counts the filings after which only clients that declare something have to list again.
+    pub seen: u64,
 }
 
 pub struct Catalog {
@@ -72,39 +63,28 @@ impl Catalog {
         self.generation.subscribe()
     }
 
-    /// Makes the next snapshot. A server's word that its tools changed is passed on even if nothing did.
+    /// Makes the next snapshot. A server's word that its lists changed is passed on even if nothing did.
     pub fn file(&self, filing: Filing) {
         let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut servers = self.current.load().servers().clone();
-        let is_news = match filing {
-            Filing::Turned { server, state, error } => {
-                let entry = servers.entry(server).or_default();
-                *entry = entry.turned(state, error);
-                false
-            }
-            Filing::Offered { server, offer } => {
-                let entry = servers.entry(server).or_default();
-                *entry = entry.offering(offer);
-                true
-            }
-            Filing::Withdrawn { server } => match servers.get_mut(&server) {
-                Some(entry) if entry.offer().is_some() => {
-                    *entry = entry.withdrawn();
-                    true
-                }
-                _ => false,
-            },
-            Filing::Removed { server } => servers.remove(&server).is_some(),
-            Filing::Renamed { from, to } => match servers.remove(&from) {
-                Some(entry) => servers.insert(to, entry).is_none(),
-                None => false,
-            },
-        };
-        self.current.store(Arc::new(Snapshot::new(servers)));
-        self.generation.send_modify(|generation| {
-            generation.filed += 1;
-            generation.listed += u64::from(is_news);
-        });
+        let before = self.current.load();
+        let mut servers = before.servers().clone();
+        let news = filing.apply(&mut servers);
+        let mut generation = *self.generation.borrow();
+        generation.filed += 1;
+        for kind in news.kinds.iter() {
+            generation.listed[kind.index()] += 1;
+        }
+        if let Some(entry) = news.server.and_then(|server| servers.get_mut(&server)) {
+            entry.mark(news.kinds, &generation.listed);
+        }
+        let stirred = aspect::stirred(before.servers(), &mut servers, generation.seen + 1);
+        generation.seen += u64::from(!stirred.is_empty());
+        let mut next = before.followed_by(servers, &generation, &stirred);
+        if let Some(abilities) = news.unseen {
+            next.forget(&abilities);
+        }
+        self.current.store(Arc::new(next));
+        self.generation.send_replace(generation);
     }
 
     /// Waits until every server's first try has been decided, or until `deadline`.

@@ -1,13 +1,11 @@
-//! A list of tools as the bytes that clients get.
+//! A list as the bytes that clients get.
 
 use crate::entry::Entry;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Eyes, Part, Snapshot, View};
 use bytes::Bytes;
-use portolan_model::name::{self, NameStyle};
-use portolan_model::{Offer, ServerName, Tool};
+use portolan_model::{Kind, Offer, Piece, ServerName};
 use portolan_wire::meta::{INSTANCES, PARTIAL, PENDING};
 use portolan_wire::{Revision, json, project};
-use std::sync::Arc;
 
 /// A client that is a Portolan too.
 #[derive(Debug, Clone, Copy)]
@@ -18,109 +16,137 @@ pub struct Peer<'a> {
     pub own: &'a str,
 }
 
-pub(crate) fn all(
-    snapshot: &Snapshot,
-    style: NameStyle,
-    revision: Revision,
-    peer: Option<&Peer<'_>>,
-) -> Bytes {
+pub(crate) fn all(snapshot: &Snapshot, kind: Kind, eyes: &Eyes<'_>, peer: Option<&Peer<'_>>) -> Bytes {
+    let leads_back = |part: &Part<'_>| {
+        peer.is_some_and(|peer| part.shared.offer.instances.iter().any(|i| i == peer.asking))
+    };
+    let parts = || snapshot.parts(kind, eyes).filter(|part| !leads_back(part));
     // A list of ten thousand tools that grows as it is written would be copied ten times over.
-    let length = |(server, tool): (&ServerName, &Arc<Tool>)| {
-        tool.definition.get().len() + server.as_str().len() + tool.name.len() + MARGIN
+    let length = |part: Part<'_>| -> usize {
+        let around = part.server.as_str().len() + MARGIN;
+        part.shelf.offer.of(kind).map(|piece| piece.definition.len() + piece.key.len() + around).sum()
     };
-    let mut out = begin(snapshot.tools().map(length).sum());
-    let leads_back = |server: &ServerName| {
-        peer.is_some_and(|peer| {
-            let offer = snapshot.servers().get(server).and_then(|e| e.offer());
-            offer.is_some_and(|o| o.instances.iter().any(|i| i == peer.asking))
-        })
-    };
-    let safe = if style == NameStyle::Safe { &snapshot.safe_names().in_order[..] } else { &[] };
-    for (at, (server, tool)) in snapshot.tools().enumerate() {
-        if leads_back(server) {
-            continue;
+    let mut list = List::begin(kind, eyes.revision, parts().map(length).sum());
+    for part in parts() {
+        for (at, piece) in part.shelf.offer.of(kind).enumerate() {
+            list.add(piece, &snapshot.shown(kind, eyes.style, &part, at));
         }
-        let joined;
-        let shown = match style {
-            NameStyle::Safe => safe.get(at).map_or("", String::as_str),
-            NameStyle::Colon => {
-                joined = name::join(server, &tool.name, ':');
-                &joined
-            }
-            NameStyle::Dot | NameStyle::Bare => {
-                joined = name::join(server, &tool.name, '.');
-                &joined
-            }
-        };
-        add(tool.definition.get(), shown, revision, &mut out);
     }
-    let having = |is_so: fn(&Entry) -> bool| -> Vec<&str> {
-        let those = snapshot.servers().iter().filter(|(_, entry)| is_so(entry));
-        those.map(|(name, _)| name.as_str()).collect()
-    };
     let mut instances: Vec<&str> = Vec::new();
     if let Some(peer) = peer {
         instances = snapshot.instances();
         instances.push(peer.own);
     }
-    let (pending, partial) = (having(Entry::is_settling), having(is_partial));
-    finish(out, &[(PENDING, &pending), (PARTIAL, &partial), (INSTANCES, &instances)])
+    list.say_what_is_missing(snapshot, eyes);
+    list.say(INSTANCES, &instances);
+    list.finish()
 }
 
-fn is_partial(entry: &Entry) -> bool {
-    entry.offer().is_some_and(|offer| offer.is_partial)
-}
-
-pub(crate) fn one(server: &ServerName, offer: &Offer, revision: Revision) -> Bytes {
-    let mut out = begin(offer.tools.iter().map(|tool| tool.definition.get().len() + MARGIN).sum());
-    for tool in &offer.tools {
-        add(tool.definition.get(), &tool.name, revision, &mut out);
+pub(crate) fn one(server: &ServerName, offer: &Offer, kind: Kind, revision: Revision) -> Bytes {
+    let length = offer.of(kind).map(|piece| piece.definition.len() + MARGIN).sum();
+    let mut list = List::begin(kind, revision, length);
+    for piece in offer.of(kind) {
+        list.add(piece, piece.key);
     }
-    let partial: &[&str] = if offer.is_partial { &[server.as_str()] } else { &[] };
-    finish(out, &[(PARTIAL, partial)])
+    if offer.partial.has(kind) {
+        list.say(PARTIAL, &[server.as_str()]);
+    }
+    list.finish()
 }
 
-pub(crate) fn none(pending: Option<&ServerName>) -> Bytes {
-    finish(begin(0), &[(PENDING, &pending.map(ServerName::as_str).into_iter().collect::<Vec<_>>())])
+pub(crate) fn none(kind: Kind, revision: Revision, pending: Option<&ServerName>) -> Bytes {
+    let mut list = List::begin(kind, revision, 0);
+    list.say(PENDING, &pending.map(ServerName::as_str).into_iter().collect::<Vec<_>>());
+    list.finish()
 }
 
-/// What a tool's definition may gain as it is written: a separator, a hash in its name.
+/// What a definition may gain as it is written: a separator, a hash in its name.
 const MARGIN: usize = 16;
 
-fn begin(length: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(length + 64);
-    out.extend_from_slice(br#"{"tools":["#);
-    out
+/// The result of a list method, as it is written.
+pub(crate) struct List {
+    kind: Kind,
+    revision: Revision,
+    out: Vec<u8>,
+    next_cursor: Option<String>,
+    /// What stands in its `_meta`, as far as it is written.
+    meta: Vec<u8>,
 }
 
-fn add(definition: &str, shown: &str, revision: Revision, out: &mut Vec<u8>) {
-    if out.last() != Some(&b'[') {
-        out.push(b',');
+impl List {
+    /// Begins one that will be about this long.
+    pub(crate) fn begin(kind: Kind, revision: Revision, length: usize) -> Self {
+        let mut out = Vec::with_capacity(length + 128);
+        out.push(b'{');
+        // What we list may change at any moment, and may be another's for whoever asks next.
+        if !revision.has_handshake() {
+            out.extend_from_slice(br#""resultType":"complete","ttlMs":0,"cacheScope":"private","#);
+        }
+        json::write_text(kind.list(), &mut out);
+        out.extend_from_slice(b":[");
+        Self { kind, revision, out, next_cursor: None, meta: Vec::new() }
     }
-    project::write_tool(definition, shown, revision, out);
-}
 
-fn finish(mut out: Vec<u8>, meta: &[(&str, &[&str])]) -> Bytes {
-    out.push(b']');
-    if meta.iter().any(|(_, list)| !list.is_empty()) {
-        out.extend_from_slice(br#","_meta":{"#);
-        for (key, list) in meta.iter().filter(|(_, list)| !list.is_empty()) {
-            if out.last() != Some(&b'{') {
-                out.push(b',');
+    pub(crate) fn add(&mut self, piece: Piece<'_>, shown: &str) {
+        if self.out.last() != Some(&b'[') {
+            self.out.push(b',');
+        }
+        project::write_piece(self.kind, piece, shown, self.revision, &mut self.out);
+    }
+
+    pub(crate) fn goes_on(&mut self, cursor: String) {
+        self.next_cursor = Some(cursor);
+    }
+
+    /// Names the servers of which the list has nothing yet, or not all.
+    pub(crate) fn say_what_is_missing(&mut self, snapshot: &Snapshot, eyes: &Eyes<'_>) {
+        let kind = self.kind;
+        let is_seen = |server: &ServerName| match eyes.view {
+            View::All => true,
+            View::Server(own) => own == server,
+        };
+        let having = |is_so: &dyn Fn(&Entry) -> bool| -> Vec<&str> {
+            let those = snapshot.servers().iter().filter(|(name, entry)| is_seen(name) && is_so(entry));
+            those.map(|(name, _)| name.as_str()).collect()
+        };
+        self.say(PENDING, &having(&Entry::is_settling));
+        self.say(PARTIAL, &having(&|entry| entry.is_partial_for(kind, eyes.abilities)));
+    }
+
+    /// Puts a list of names into `_meta`; an empty one is not worth a word.
+    pub(crate) fn say(&mut self, key: &str, names: &[&str]) {
+        if names.is_empty() {
+            return;
+        }
+        let meta = &mut self.meta;
+        if !meta.is_empty() {
+            meta.push(b',');
+        }
+        json::write_text(key, meta);
+        meta.extend_from_slice(b":[");
+        for (at, name) in names.iter().enumerate() {
+            if at > 0 {
+                meta.push(b',');
             }
-            json::write_text(key, &mut out);
-            out.extend_from_slice(b":[");
-            for (at, item) in list.iter().enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
-                json::write_text(item, &mut out);
-            }
-            out.push(b']');
+            json::write_text(name, meta);
+        }
+        meta.push(b']');
+    }
+
+    pub(crate) fn finish(self) -> Bytes {
+        let Self { mut out, next_cursor, meta, .. } = self;
+        out.push(b']');
+        if let Some(cursor) = next_cursor {
+            out.extend_from_slice(br#","nextCursor":"#);
+            json::write_text(&cursor, &mut out);
+        }
+        if !meta.is_empty() {
+            out.extend_from_slice(br#","_meta":{"#);
+            out.extend_from_slice(&meta);
+            out.push(b'}');
         }
         out.push(b'}');
+        out.shrink_to_fit();
+        out.into()
     }
-    out.push(b'}');
-    out.shrink_to_fit();
-    out.into()
 }

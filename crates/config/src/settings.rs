@@ -6,7 +6,8 @@ pub mod layers;
 pub mod places;
 
 use kind::{
-    Address, Bytes, Count, FilePath, FolderPath, Kind, List, Names, Place, Registering, Text, Time, Wait,
+    Address, Bytes, Count, FilePath, FolderPath, Kind, List, Names, Number, Place, Registering, Switch, Text,
+    Time, Wait,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -110,6 +111,10 @@ section! {
     log: String as Text = "info".to_owned();
     /// How long the first list of tools waits for servers that are still starting.
     list_wait: Duration as Wait = Duration::from_secs(1);
+    /// How many entries one page of a list holds; 0 for all of them, since many clients read only the first.
+    list_page: usize as Number = 0;
+    /// Whether clients are given, joined, what the servers tell models about themselves.
+    instructions: bool as Switch = true;
     /// How often a connected server that has nothing to do is asked whether it still answers.
     health_interval: Duration as Time = Duration::from_secs(30);
     /// Names besides the loopback ones that requests may carry in `Host`.

@@ -1,14 +1,12 @@
-//! Bodies of answers: a few pieces of known length, or an event stream that drives the call it belongs to.
+//! Bodies of answers: a few pieces of known length, or an event stream.
 
-use crate::methods::{Pieces, Request, told};
-use crate::sessions::Held;
+use crate::feed::Reader;
+use crate::request::Pieces;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use portolan_router::Aside;
 use portolan_wire::sse;
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -95,67 +93,20 @@ impl Whole {
     }
 }
 
-type Answering = Pin<Box<dyn Future<Output = Option<Pieces>> + Send>>;
-
-/// The event stream of one request: its notes in order, then its answer, then the end. Dropping it, as hyper does when
-/// the client has gone, drops the call with it.
+/// The event stream of one answer. Dropping it, as hyper does when the client has gone, leaves the rest in the feed.
 pub(crate) struct Telling {
-    held: Arc<Held>,
-    request: Request,
-    aside: Arc<Aside>,
-    answering: Option<Answering>,
-    /// What is ready to go out at once.
-    ready: VecDeque<Bytes>,
+    reader: Reader,
     quiet: Pin<Box<Sleep>>,
 }
 
 impl Telling {
-    pub(crate) fn new(held: Arc<Held>, request: Request, aside: Arc<Aside>) -> Self {
-        let quiet = Box::pin(sleep(KEEP_ALIVE));
-        Self { held, request, aside, answering: None, ready: VecDeque::new(), quiet }
-    }
-
-    /// Goes on with a call that is not done; the client sees at once that something is on its way.
-    pub(crate) fn go_on(&mut self, answering: Answering) {
-        self.answering = Some(answering);
-        self.gather();
-        if self.ready.is_empty() {
-            self.ready.push_back(Bytes::from_static(sse::KEEP_ALIVE));
-        }
-    }
-
-    /// Makes the notes of by now ready to go out.
-    fn gather(&mut self) {
-        while let Some(note) = self.aside.take() {
-            let message = told(&self.held.client, &self.request, &note);
-            self.ready.extend(message.map(|message| Bytes::from(sse::message(&message))));
-        }
-    }
-
-    /// The answer comes after whatever was noted before it; a cancelled request has none.
-    pub(crate) fn finish(&mut self, answer: Option<Pieces>) {
-        self.answering = None;
-        self.gather();
-        self.ready.extend(answer.map(|answer| Bytes::from(sse::message(&answer.whole()))));
+    pub(crate) fn new(reader: Reader) -> Self {
+        Self { reader, quiet: Box::pin(sleep(KEEP_ALIVE)) }
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Polled {
-        let event = self.poll_next(context);
+        let event = self.reader.poll_next(context);
         with_keep_alive(event, &mut self.quiet, context)
-    }
-
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Poll::Ready(Some(event));
-            }
-            let Some(answering) = &mut self.answering else { return Poll::Ready(None) };
-            match answering.as_mut().poll(context) {
-                Poll::Ready(answer) => self.finish(answer),
-                Poll::Pending if self.aside.poll_noted(context).is_ready() => self.gather(),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod guard;
 mod legacy;
 mod listener;
+mod modern;
 mod prompt;
 mod pulse;
 mod reply;

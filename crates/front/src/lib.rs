@@ -4,16 +4,32 @@ mod body;
 mod client;
 mod converse;
 mod fault;
+mod feed;
 mod herald;
 pub mod http;
+mod listen;
 mod methods;
+mod nobodies;
+mod parking;
+mod questions;
+mod request;
 mod sessions;
 pub mod stdio;
 mod styles;
+mod tasks;
+mod teller;
+mod told;
+mod welcome;
 
+use crate::listen::Listeners;
+use crate::nobodies::Nobodies;
+use crate::parking::{Answering, Lot};
+use crate::request::Request;
+use crate::sessions::{Full, Held};
 use portolan_catalog::{Catalog, View};
-use portolan_router::Router;
+use portolan_router::{Aside, Router};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +50,10 @@ pub struct Options {
     pub limits: Limits,
     /// How long after the start the lists wait for servers that are still in their first try.
     pub list_wait: Duration,
+    /// How much one page of a list holds; 0 for all of it.
+    pub list_page: usize,
+    /// Whether clients are given what the servers tell models about themselves.
+    pub instructions: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +72,10 @@ pub struct Front {
     pub(crate) router: Arc<Router>,
     pub(crate) options: Options,
     pub(crate) sessions: Sessions,
+    pub(crate) listeners: Listeners,
+    pub(crate) lot: Lot,
+    pub(crate) nobodies: Nobodies,
+    keys: AtomicU64,
     /// Tasks that outlive a request but not the front.
     pub(crate) tasks: TaskTracker,
     /// No new work is taken once this fires.
@@ -65,6 +89,10 @@ impl Front {
         Arc::new(Self {
             router,
             sessions: Sessions::new(options.limits.client_sessions, options.limits.session_idle),
+            listeners: Listeners::default(),
+            lot: Lot::new(&options.instance),
+            nobodies: Nobodies::new(options.limits.client_sessions),
+            keys: AtomicU64::new(1),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             lists_wait_until: Instant::now() + options.list_wait,
@@ -80,9 +108,49 @@ impl Front {
         client::Client::new(view, self.options.limits.in_flight_per_client)
     }
 
+    /// Takes a client in; those that nobody has used for long make room.
+    pub(crate) fn open_session(
+        self: &Arc<Self>,
+        client: client::Client,
+    ) -> Result<(Box<str>, Arc<Held>), Full> {
+        if self.sessions.is_full() {
+            self.sweep_sessions();
+        }
+        self.sessions.open(client)
+    }
+
+    pub(crate) fn close_session(self: &Arc<Self>, id: &str) {
+        if let Some(held) = self.sessions.close(id) {
+            self.parted(&held.client);
+        }
+    }
+
+    pub(crate) fn sweep_sessions(self: &Arc<Self>) {
+        for held in self.sessions.sweep() {
+            self.parted(&held.client);
+        }
+    }
+
+    /// A key for a question, which is never used again.
+    pub(crate) fn next_key(&self) -> u64 {
+        self.keys.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The answer to a request, as something that can be carried on elsewhere.
+    pub(crate) fn answering(
+        self: Arc<Self>,
+        held: Arc<Held>,
+        request: Request,
+        aside: Arc<Aside>,
+    ) -> Answering {
+        Box::pin(async move { self.answer(&held.client, &request, &aside).await })
+    }
+
     /// Stops taking work and ends the streams that would never end by themselves.
     pub fn stop(&self) {
         self.stop.cancel();
+        self.lot.clear();
+        self.listeners.end();
     }
 
     /// Runs something for as long as the front does.

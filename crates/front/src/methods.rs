@@ -1,191 +1,29 @@
 //! What clients can ask: one short function a method.
 
 use crate::Front;
-use crate::client::{Client, Terms, UNASKED};
-use crate::fault;
-use crate::styles::Transport;
+use crate::client::{Client, Terms, UNASKED, locked};
+use crate::fault::{self, BUSY, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, refusal};
+use crate::request::{Method, Pieces, Request};
 use bytes::Bytes;
-use portolan_catalog::{Peer, View};
-use portolan_model::NameStyle;
-use portolan_router::{Aside, Call, Note, Reply};
-use portolan_wire::call::CallParams;
+use portolan_catalog::{Eyes, PageAsk, Peer, View, cursor};
+use portolan_model::Kind;
+use portolan_router::{Answered, Aside, Call, Reply, What};
+use portolan_wire::era::{self, Keeping};
 use portolan_wire::json::Members;
 use portolan_wire::level::Level;
-use portolan_wire::meta::{INSTANCES, VIA};
-use portolan_wire::{Message, Revision, answer, envelope, json, progress, project};
-use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use portolan_wire::params::Params;
+use portolan_wire::{Message, Revision, answer, envelope, json, mrtr};
+use std::sync::Arc;
+use std::time::Duration;
 
-const INVALID_REQUEST: i32 = -32600;
-const METHOD_NOT_FOUND: i32 = -32601;
-const INVALID_PARAMS: i32 = -32602;
-const BUSY: i32 = -32000;
+/// How long a Portolan that asks for lists waits for what only clients like its own are shown.
+const PEERS_WAIT: Duration = Duration::from_secs(10);
 
 /// What a batch may hold at most.
 const MOST_IN_BATCH: usize = 100;
 
-/// A request after its envelope was read; it owns its bytes, for its answer may take a while.
-#[derive(Debug, Clone)]
-pub(crate) struct Request {
-    pub(crate) id: Bytes,
-    pub(crate) method: Method,
-    pub(crate) params: Option<Bytes>,
-    /// The client's progress token, looked up when the first progress comes: progress is rare and calls are not.
-    token: OnceLock<Option<Bytes>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Method {
-    Initialize,
-    Ping,
-    ListTools,
-    CallTool,
-    SetLevel,
-    Unknown(String),
-}
-
-impl Method {
-    pub(crate) fn parse(text: &str) -> Self {
-        match text {
-            "initialize" => Self::Initialize,
-            "ping" => Self::Ping,
-            "tools/list" => Self::ListTools,
-            "tools/call" => Self::CallTool,
-            "logging/setLevel" => Self::SetLevel,
-            other => Self::Unknown(other.to_owned()),
-        }
-    }
-}
-
-impl Request {
-    pub(crate) fn new(line: &Bytes, id: &str, method: &str, params: Option<&str>) -> Self {
-        let part = |text: &str| line.slice_ref(text.as_bytes());
-        Self { id: part(id), method: Method::parse(method), params: params.map(part), token: OnceLock::new() }
-    }
-
-    /// The id as the client wrote it. It came out of a `str`, so it is one.
-    pub(crate) fn id(&self) -> &str {
-        std::str::from_utf8(&self.id).unwrap_or("null")
-    }
-
-    fn progress_token(&self) -> Option<&str> {
-        let token = self.token.get_or_init(|| {
-            let token = CallParams::parse(self.params()).ok()?.progress_token()?.to_owned();
-            Some(Bytes::from(token))
-        });
-        token.as_deref().and_then(|token| std::str::from_utf8(token).ok())
-    }
-
-    fn params(&self) -> Option<&str> {
-        self.params.as_deref().and_then(|params| std::str::from_utf8(params).ok())
-    }
-}
-
-/// An answer in the pieces it is sent in: the large one, if there is one, is not copied.
-#[derive(Debug, Clone)]
-pub(crate) enum Pieces {
-    Whole(Bytes),
-    /// A result that others share, between its head and `}`.
-    Shared {
-        head: Bytes,
-        result: Bytes,
-    },
-}
-
-impl Pieces {
-    /// As one piece of memory, for transports that frame messages.
-    pub(crate) fn whole(self) -> Bytes {
-        match self {
-            Self::Whole(bytes) => bytes,
-            Self::Shared { head, result } => [&head[..], &result[..], b"}"].concat().into(),
-        }
-    }
-}
-
-impl From<Vec<u8>> for Pieces {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self::Whole(bytes.into())
-    }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct InitializeParams {
-    protocol_version: String,
-    client_info: ClientInfo,
-    #[serde(rename = "_meta")]
-    meta: BTreeMap<String, serde_json::Value>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct ClientInfo {
-    name: String,
-    version: String,
-}
-
 impl Front {
-    /// `initialize`: settles the terms with a client, or says why not. It waits for no server.
-    pub(crate) fn initialize(
-        &self,
-        client: &Client,
-        request: &Request,
-        transport: Transport,
-    ) -> Result<Pieces, Pieces> {
-        let id = request.id();
-        let params: InitializeParams = request
-            .params()
-            .map(serde_json::from_str)
-            .transpose()
-            .map_err(|e| refusal(id, INVALID_PARAMS, &format!("initialize: {e}")))?
-            .unwrap_or_default();
-        let via: Vec<&str> = params
-            .meta
-            .get(VIA)
-            .and_then(|v| v.as_array())
-            .into_iter()
-            .flatten()
-            .filter_map(|v| v.as_str())
-            .collect();
-        if via.contains(&self.options.instance.as_str()) {
-            let text =
-                format!("{VIA}: this Portolan is connecting to itself; remove the entry that points here");
-            return Err(refusal(id, INVALID_REQUEST, &text));
-        }
-        let revision = Revision::negotiate(&params.protocol_version);
-        let style = match client.view {
-            View::Server(_) => NameStyle::Bare,
-            View::All => self.options.names.choose(transport, &params.client_info.name),
-        };
-        let (name, version) = (&params.client_info.name, &params.client_info.version);
-        tracing::debug!(client = name, version, %revision, ?style, "a client initializes");
-        let peer = via.first().map(|v| (*v).to_owned());
-        let result = self.welcome(revision, peer.is_some());
-        if !client.agree(Terms { revision, style, peer }) {
-            return Err(refusal(id, INVALID_REQUEST, "initialize was sent before; a session has one"));
-        }
-        // What the client knows is what is there now; only later changes are news.
-        client.has_news(&self.catalog().snapshot());
-        Ok(answer::result(id, result.as_bytes()).into())
-    }
-
-    fn welcome(&self, revision: Revision, is_peer: bool) -> String {
-        let mut welcome = serde_json::json!({
-            "protocolVersion": revision.as_str(),
-            "capabilities": {"tools": {"listChanged": true}, "logging": {}},
-            "serverInfo": {"name": self.options.name, "version": self.options.version},
-        });
-        if is_peer {
-            let snapshot = self.catalog().snapshot();
-            let mut instances = snapshot.instances();
-            instances.push(&self.options.instance);
-            welcome["_meta"] = serde_json::json!({ INSTANCES: instances });
-        }
-        welcome.to_string()
-    }
-
-    /// Answers a request of a client; `None` where no answer is due. Only calls have something beside them.
+    /// Answers a request of a client; `None` where no answer is due. Only what servers answer has something beside it.
     pub(crate) async fn answer(
         &self,
         client: &Client,
@@ -193,47 +31,95 @@ impl Front {
         aside: &Arc<Aside>,
     ) -> Option<Pieces> {
         let id = request.id();
+        if !request.method.is_of(request.terms(client)) {
+            return Some(Self::unknown(request));
+        }
         Some(match &request.method {
+            Method::Ask(what) => return self.ask(client, request, *what, aside).await,
+            Method::List(kind) => self.list(client, request, *kind).await,
             Method::Ping => answer::result(id, b"{}").into(),
-            Method::ListTools => self.list_tools(client, request).await,
-            Method::CallTool => return self.call_tool(client, request, aside).await,
+            Method::Discover => self.discover(client, request),
+            Method::Subscribe => self.subscribe(client, request).await,
+            Method::Unsubscribe => self.unsubscribe(client, request),
             Method::SetLevel => self.log_level(client, request).await,
             Method::Initialize => {
                 refusal(id, INVALID_REQUEST, "initialize was sent before; a session has one")
             }
-            Method::Unknown(method) => refusal(id, METHOD_NOT_FOUND, &format!("method not found: {method}")),
+            // Streams have their own way through each transport.
+            Method::Listen | Method::Unknown(_) => Self::unknown(request),
         })
     }
 
-    async fn list_tools(&self, client: &Client, request: &Request) -> Pieces {
-        if has_cursor(request.params()) {
-            return refusal(
-                request.id(),
-                INVALID_PARAMS,
-                "unknown cursor: the list has one page, start without one",
-            );
+    pub(crate) fn unknown(request: &Request) -> Pieces {
+        refusal(request.id(), METHOD_NOT_FOUND, &format!("method not found: {}", request.method.name()))
+    }
+
+    async fn list(&self, client: &Client, request: &Request, kind: Kind) -> Pieces {
+        if let View::Server(server) = &client.view
+            && !self.declares(server, kind.capability())
+        {
+            return Self::unknown(request);
         }
+        let terms = request.terms(client);
+        self.look(&client.view, terms).await;
         self.catalog().settled(self.lists_wait_until).await;
+        let after = match cursor_in(request.params()).map(|text| cursor::open(kind, &text)) {
+            None => None,
+            Some(Ok(place)) => Some(place),
+            Some(Err(bad)) => return refusal(request.id(), INVALID_PARAMS, &bad.to_string()),
+        };
         let snapshot = self.catalog().snapshot();
-        let terms = client.terms();
-        let result = match &terms.peer {
-            Some(asking) if client.view == View::All => {
+        let eyes = Eyes {
+            view: &client.view,
+            style: terms.style,
+            revision: terms.revision,
+            abilities: &terms.abilities,
+        };
+        let result = match (&terms.peer, self.options.list_page) {
+            (Some(asking), _) if client.view == View::All => {
                 let peer = Peer { asking, own: &self.options.instance };
-                snapshot.tool_list_for_peer(&peer, terms.style, terms.revision)
+                snapshot.list_for_peer(kind, &peer, &eyes)
             }
-            _ => snapshot.tool_list(&client.view, terms.style, terms.revision),
+            (_, 0) if after.is_none() => snapshot.list(kind, &eyes),
+            (_, size) => {
+                let size = if size == 0 { usize::MAX } else { size };
+                snapshot.page(kind, &eyes, &PageAsk { after, size })
+            }
         };
         let mut head = Vec::with_capacity(64);
         answer::result_head(request.id(), &mut head);
         Pieces::Shared { head: head.into(), result }
     }
 
-    async fn call_tool(&self, client: &Client, request: &Request, aside: &Arc<Aside>) -> Option<Pieces> {
+    /// Has servers looked at with the eyes of such a client, for the next time that one asks. A Portolan waits for it: it asks
+    /// in the background itself, and none of its clients waits for that.
+    async fn look(&self, view: &View, terms: &Terms) {
+        let one = match view {
+            View::All => None,
+            View::Server(server) => Some(server),
+        };
+        self.router.fleet.look(&terms.abilities, one);
+        if terms.peer.is_some() {
+            self.router.fleet.looked(&terms.abilities, one, PEERS_WAIT).await;
+        }
+    }
+
+    /// What a server answers: calls, prompts, resources, completions.
+    async fn ask(
+        &self,
+        client: &Client,
+        request: &Request,
+        what: What,
+        aside: &Arc<Aside>,
+    ) -> Option<Pieces> {
         let id = request.id();
-        let params = match CallParams::parse(request.params()) {
+        let params = match Params::parse(request.params()) {
             Ok(params) => params,
             Err(error) => return Some(refusal(id, INVALID_PARAMS, &error.to_string())),
         };
+        if let Some(refused) = self.refuses_tasks(client, request, what) {
+            return Some(refused);
+        }
         let Ok(_slot) = client.slots.try_acquire() else {
             let limit = self.options.limits.in_flight_per_client;
             let text =
@@ -241,27 +127,60 @@ impl Front {
             return Some(refusal(id, BUSY, &text));
         };
         let _in_flight = client.begin(request.id.clone(), aside);
-        let call = Call { view: &client.view, params: &params, aside };
-        match self.router.call(call).await {
-            Ok(answered) => Some(match answered.reply {
-                Reply::Result(result) => {
-                    // It was parsed as text when it came in.
-                    let result = std::str::from_utf8(&result).unwrap_or("null");
-                    answer::result(id, &project::call_result(result, client.terms().revision)).into()
-                }
-                Reply::Error(error) => {
-                    let error = std::str::from_utf8(&error).unwrap_or("null");
-                    match client.view {
-                        View::All => {
-                            answer::raw_error(id, &answer::with_server(error, answered.server.as_str()))
-                                .into()
-                        }
-                        View::Server(_) => answer::raw_error(id, error.as_bytes()).into(),
-                    }
-                }
-            }),
-            Err(error) => fault::reply(id, &error).map(Pieces::from),
+        let caller = client.caller(request);
+        if let Some(level) = caller.level.filter(|_| !caller.revision.has_handshake()) {
+            // Servers of the handshake era log for whole sessions, and for one request only if they log that much at all.
+            self.router.set_level(level.min(UNASKED)).await;
         }
+        let call = Call { view: &client.view, what, params: &params, aside, caller: &caller };
+        match self.router.call(call).await {
+            Ok(answered) => Some(answer_of(client, request, what, &answered)),
+            Err(error) => fault::reply(id, &error, caller.revision, what == What::Tool).map(Pieces::from),
+        }
+    }
+
+    async fn subscribe(&self, client: &Client, request: &Request) -> Pieces {
+        let (id, revision) = (request.id(), request.terms(client).revision);
+        let Some(uri) = uri_in(request.params()) else {
+            return refusal(id, INVALID_PARAMS, "resources/subscribe needs params with a `uri`");
+        };
+        let outcome = async {
+            let watched = self.router.watched(&client.view, &uri)?;
+            if locked(&client.watched).contains_key(&watched) {
+                return Ok((watched, Reply::Result(Bytes::from_static(b"{}"))));
+            }
+            let reply = self.router.subscribe(&watched).await?;
+            Ok((watched, reply))
+        };
+        match outcome.await {
+            Ok((watched, Reply::Result(_))) => {
+                let before = locked(&client.watched).insert(watched.clone(), uri);
+                // Two at once have been counted twice.
+                if before.is_some() {
+                    self.router.unsubscribe(&watched);
+                }
+                answer::result(id, b"{}").into()
+            }
+            Ok((watched, Reply::Error(error))) => {
+                let error = std::str::from_utf8(&error).unwrap_or("null");
+                answer::raw_error(id, &answer::with_server(error, watched.server.as_str())).into()
+            }
+            Err(error) => fault::reply(id, &error, revision, false)
+                .map_or_else(|| refusal(id, INVALID_REQUEST, "cancelled"), Pieces::from),
+        }
+    }
+
+    fn unsubscribe(&self, client: &Client, request: &Request) -> Pieces {
+        let id = request.id();
+        let Some(uri) = uri_in(request.params()) else {
+            return refusal(id, INVALID_PARAMS, "resources/unsubscribe needs params with a `uri`");
+        };
+        let watched = self.router.watched(&client.view, &uri).ok();
+        let known = watched.filter(|watched| locked(&client.watched).remove(watched).is_some());
+        if let Some(watched) = known {
+            self.router.unsubscribe(&watched);
+        }
+        answer::result(id, b"{}").into()
     }
 
     async fn log_level(&self, client: &Client, request: &Request) -> Pieces {
@@ -280,45 +199,74 @@ impl Front {
     }
 
     /// Takes a notification of a client.
-    pub(crate) fn notified(client: &Client, method: &str, params: Option<&str>) {
-        if method == "notifications/cancelled"
-            && let Some(Ok(members)) = params.map(Members::parse)
-            && let Some(id) = members.get("requestId")
-        {
-            client.cancel(id, members.get("reason"));
+    pub(crate) fn notified(&self, client: &Client, method: &str, params: Option<&str>) {
+        match method {
+            "notifications/cancelled" => {
+                if let Some(Ok(members)) = params.map(Members::parse)
+                    && let Some(id) = members.get("requestId")
+                {
+                    client.cancel(id, members.get("reason"));
+                }
+            }
+            // Its servers are told, where it has some of its own.
+            "notifications/roots/list_changed" => self.router.fleet.tell_for(client.number, method, params),
+            _ => {}
+        }
+    }
+
+    /// A client has gone: what was done for it alone ends.
+    pub(crate) fn parted(&self, client: &Client) {
+        self.router.fleet.forget_client(client.number);
+        self.router.forget_tasks_of(client.number);
+        for (watched, _) in locked(&client.watched).drain() {
+            self.router.unsubscribe(&watched);
         }
     }
 }
 
-/// What a server said during a call, as its client gets it: progress under the client's own token, log messages by the
-/// client's level, the rest as it is. `None` for what the client does not want.
-pub(crate) fn told(client: &Client, request: &Request, note: &Note) -> Option<Bytes> {
-    match note {
-        Note::Progress(params) => {
-            progress::with_token(std::str::from_utf8(params).ok()?, request.progress_token()?)
-                .map(Bytes::from)
+/// A server's answer in the words of the client's revision.
+fn answer_of(client: &Client, request: &Request, what: What, answered: &Answered) -> Pieces {
+    let (id, to) = (request.id(), request.terms(client).revision);
+    match &answered.reply {
+        Reply::Result(result) => {
+            // It was parsed as text when it came in.
+            let result = std::str::from_utf8(result).unwrap_or("null");
+            // What asks for something is not kept.
+            let is_kept = what == What::Resource && mrtr::input_required(result).is_none();
+            let keeping = if is_kept { Keeping::Hinted } else { Keeping::Never };
+            answer::result(id, &era::result(result, answered.revision, to, keeping)).into()
         }
-        Note::Other(message) => is_wanted(client, message).then(|| message.clone()),
+        Reply::Error(error) => {
+            let error = std::str::from_utf8(error).unwrap_or("null");
+            let opens_pages =
+                || request.terms(client).abilities.allow("elicitation/create", Some(r#"{"mode":"url"}"#));
+            if !to.has_handshake()
+                && let Some(asked) = mrtr::pages_first(error).filter(|_| opens_pages())
+            {
+                return answer::result(id, &asked).into();
+            }
+            let across = match what {
+                What::Resource => fault::across(error, answered.revision, to),
+                What::Tool | What::Prompt | What::Completion | What::Task(_) | What::Tasks => None,
+            };
+            let error = across.as_deref().unwrap_or(error);
+            match client.view {
+                View::All => {
+                    answer::raw_error(id, &answer::with_server(error, answered.server.as_str())).into()
+                }
+                View::Server(_) => answer::raw_error(id, error.as_bytes()).into(),
+            }
+        }
     }
 }
 
-/// Whether a notification is one that this client wants: log messages only of its level and above.
-pub(crate) fn is_wanted(client: &Client, message: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(message) else { return false };
-    let Ok(members) = Members::parse(text) else { return false };
-    if members.get("method") != Some("\"notifications/message\"") {
-        return true;
-    }
-    Level::in_params(members.get("params")).is_none_or(|level| client.wants(level))
+fn cursor_in(params: Option<&str>) -> Option<String> {
+    let text = Members::parse(params?).ok()?.get("cursor").and_then(json::text)?.into_owned();
+    (!text.is_empty()).then_some(text)
 }
 
-fn has_cursor(params: Option<&str>) -> bool {
-    let members = params.and_then(|params| Members::parse(params).ok());
-    members.is_some_and(|m| m.get("cursor").and_then(json::text).is_some_and(|c| !c.is_empty()))
-}
-
-pub(crate) fn refusal(id: &str, code: i32, text: &str) -> Pieces {
-    answer::error(id, code, text, None).into()
+fn uri_in(params: Option<&str>) -> Option<String> {
+    Members::parse(params?).ok()?.get("uri").and_then(json::text).map(std::borrow::Cow::into_owned)
 }
 
 impl Front {
@@ -344,10 +292,13 @@ impl Front {
                 self.answer(client, &request, &Arc::default()).await.map(Pieces::whole)
             }
             Ok(Message::Notification { method, params }) => {
-                Self::notified(client, &method, params);
+                self.notified(client, &method, params);
                 None
             }
-            Ok(Message::Reply { .. }) => None,
+            Ok(Message::Reply { id, outcome }) => {
+                client.questions.answered(id, outcome);
+                None
+            }
             Err(malformed) => Some(refusal("null", malformed.code(), &malformed.to_string()).whole()),
         });
         let answers: Vec<Bytes> =

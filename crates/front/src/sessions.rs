@@ -22,6 +22,13 @@ pub(crate) struct Held {
     used: AtomicU64,
 }
 
+impl Held {
+    /// A client that comes with one request and is forgotten after it.
+    pub(crate) fn alone(client: Client) -> Arc<Self> {
+        Arc::new(Self { client, used: AtomicU64::new(0) })
+    }
+}
+
 /// The table is full of sessions in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
@@ -33,9 +40,6 @@ impl Sessions {
 
     /// Takes a client in under a new id.
     pub(crate) fn open(&self, client: Client) -> Result<(Box<str>, Arc<Held>), Full> {
-        if self.table.len() >= self.most {
-            self.sweep();
-        }
         if self.table.len() >= self.most {
             return Err(Full);
         }
@@ -52,12 +56,10 @@ impl Sessions {
         Some(held)
     }
 
-    pub(crate) fn close(&self, id: &str) -> bool {
-        let removed = self.table.remove(id);
-        if let Some((_, held)) = &removed {
-            held.client.hang_up();
-        }
-        removed.is_some()
+    pub(crate) fn close(&self, id: &str) -> Option<Arc<Held>> {
+        let (_, held) = self.table.remove(id)?;
+        held.client.hang_up();
+        Some(held)
     }
 
     pub(crate) fn each(&self, mut visit: impl FnMut(&Client)) {
@@ -77,14 +79,23 @@ impl Sessions {
         }
     }
 
-    /// Forgets sessions that nobody has used for the idle time and that have no open stream.
-    pub(crate) fn sweep(&self) {
-        let now = self.now();
+    pub(crate) fn is_full(&self) -> bool {
+        self.table.len() >= self.most
+    }
+
+    /// Forgets sessions that nobody has used for the idle time and that have no open stream; gives back what they were.
+    pub(crate) fn sweep(&self) -> Vec<Arc<Held>> {
+        let (now, mut forgotten) = (self.now(), Vec::new());
         self.table.retain(|_, held| {
             let is_recent =
                 now.saturating_sub(held.used.load(Ordering::Relaxed)) < self.idle.as_secs().max(1);
-            is_recent || held.client.has_stream()
+            let stays = is_recent || held.client.has_stream();
+            if !stays {
+                forgotten.push(held.clone());
+            }
+            stays
         });
+        forgotten
     }
 
     fn now(&self) -> u64 {
@@ -121,6 +132,7 @@ mod tests {
         assert_eq!(sessions.open(client()).err(), Some(Full));
         let stream = held.client.open_stream();
         tokio::time::advance(Duration::from_secs(61)).await;
+        assert_eq!(sessions.sweep().len(), 1);
         assert!(sessions.open(client()).is_ok());
         assert!(sessions.get(&first).is_none(), "the idle one is gone");
         assert!(sessions.get(&second).is_some(), "the one with an open stream is not");

@@ -1,7 +1,7 @@
 //! The front over standard input and output: stdout carries MCP and nothing else.
 
 use crate::Front;
-use crate::methods::refusal;
+use crate::fault::refusal;
 use crate::sessions::Held;
 use crate::styles::Transport;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ pub async fn serve(
 ) {
     let client = front.new_client(View::All);
     let Some(messages) = client.open_stream() else { return };
-    let Ok((id, held)) = front.sessions.open(client) else { return };
+    let Ok((id, held)) = front.open_session(client) else { return };
     let writer = front.tasks.spawn(write(messages, output));
     tokio::select! {
         () = front.stop.cancelled() => {}
@@ -33,10 +33,12 @@ pub async fn serve(
         // Nobody reads our output any more: there is nobody left to serve.
         _ = writer => {}
     }
+    // Nobody will answer what servers have asked.
+    held.client.questions.give_up();
     let last = front.clone();
     front.tasks.spawn(async move {
         held.client.all_done().await;
-        last.sessions.close(&id);
+        last.close_session(&id);
     });
 }
 

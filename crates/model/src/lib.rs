@@ -1,5 +1,6 @@
 //! Nouns and pure rules: no tokio, no I/O.
 
+pub mod era;
 pub mod fingerprint;
 pub mod hex;
 pub mod identity;
@@ -11,6 +12,7 @@ pub mod pattern;
 pub mod secret;
 pub mod server;
 
+pub use era::Era;
 pub use fingerprint::fingerprint;
 pub use hex::hex;
 pub use identity::{Moment, ServerId, ToolId, Workspace};
@@ -19,7 +21,9 @@ pub use mask::{
     MASK, holds_mask, keep_masked, keep_masked_args, keep_masked_url, mask_args, mask_url, mask_value,
 };
 pub use name::{NameStyle, ToolName};
-pub use offer::{LeftOut, Offer, Tool};
+pub use offer::{Item, Kind, Kinds, LeftOut, Manner, Offer, Piece, Tool};
 pub use pattern::ToolFilter;
 pub use secret::Secret;
-pub use server::{ChildSpec, Endpoint, Origin, Reached, RemoteKind, ServerName, ServerSpec, TransportSpec};
+pub use server::{
+    ChildSpec, Endpoint, Origin, Reached, RemoteKind, ServerName, ServerSpec, Sharing, TransportSpec,
+};

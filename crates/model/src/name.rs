@@ -1,4 +1,4 @@
-//! A tool's name in the styles that clients are shown, and back.
+//! The name of a tool or a prompt in the styles that clients are shown, and back.
 
 use crate::fingerprint::fingerprint;
 use crate::server::ServerName;
@@ -12,7 +12,8 @@ pub const BUILT_IN: [&str; 4] =
 /// What model APIs take at most in a tool's name.
 const SAFE_LEN: usize = 64;
 
-/// What a client calls. Split at the *first* separator: a server's name cannot hold one, a tool's can.
+/// What a client calls: a tool, or a prompt, which is named like one. Split at the *first* separator: a server's name
+/// cannot hold one, a tool's can.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolName {
     pub server: ServerName,
@@ -89,6 +90,20 @@ pub fn safe_names<'a>(tools: impl Iterator<Item = (&'a ServerName, &'a str)>) ->
         }
     }
     tools.iter().zip(names).map(|(wish, name)| name.unwrap_or_else(|| wish.hashed(40))).collect()
+}
+
+/// The `safe` name of something that only some clients are shown. It follows from itself and from the names that everybody
+/// is shown, and from nothing else: what others are shown beside it changes no name.
+pub fn safe_name_beside(server: &ServerName, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let wish = Wish::new(server, tool);
+    // A plain name that splits back into its parts is nobody else's.
+    let is_own = wish.is_exact && wish.plain.split_once("__") == Some((server.as_str(), tool));
+    let is_fit = wish.wins(Claims { all: 1, exact: 1 }) && !is_taken(&wish.plain);
+    if is_own && is_fit {
+        return wish.plain;
+    }
+    let hashed = [8, 12, 16].into_iter().map(|digits| wish.hashed(digits)).find(|name| !is_taken(name));
+    hashed.unwrap_or_else(|| wish.hashed(40))
 }
 
 /// How many tools would have a plain name, and how many of them without a character replaced.
@@ -178,6 +193,25 @@ mod tests {
     fn a_built_in_name_is_never_taken() {
         let names = safe(&[("mcp", "proxy__aggregator__query")]);
         assert!(names[0].starts_with("mcp__proxy__aggregator__query_"), "{}", names[0]);
+    }
+
+    #[test]
+    fn a_name_that_only_some_are_shown_steps_aside_for_those_that_all_are() {
+        let beside = |name: &str, tool: &str, taken: &[&str]| {
+            safe_name_beside(&server(name), tool, |one| taken.contains(&one))
+        };
+        assert_eq!(beside("fs", "read_file", &[]), "fs__read_file");
+        let hashed = beside("fs", "read_file", &["fs__read_file"]);
+        assert!(hashed.starts_with("fs__read_file_") && hashed.len() == 22, "{hashed}");
+        let longer = beside("fs", "read_file", &["fs__read_file", &hashed]);
+        assert!(longer.starts_with(&hashed) && longer.len() == 26, "{longer}");
+        // Whatever could be another's plain name too has a hash from the start.
+        for (name, tool) in
+            [("fs", "read.file"), ("a_", "b"), ("a__b", "c"), ("mcp", "proxy__aggregator__query")]
+        {
+            assert_ne!(beside(name, tool, &[]), Wish::new(&server(name), tool).plain, "{name} {tool}");
+        }
+        assert_eq!(beside("a", &"x".repeat(300), &[]).len(), 64);
     }
 
     #[test]

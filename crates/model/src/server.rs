@@ -79,7 +79,36 @@ pub struct ServerSpec {
     pub tools: ToolFilter,
     /// Where to ask whether the server is well; without it the session itself is asked.
     pub health_check_url: Option<Secret>,
+    pub sharing: Sharing,
     pub origin: Origin,
+}
+
+/// Who shares a session with whom, for a server that wants a handshake: what it may ask of its client it learns there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Sharing {
+    /// Clients that declare the same share a session.
+    #[default]
+    Pooled,
+    /// All share one, and nobody can be asked anything.
+    Shared,
+    /// Clients that can be asked something share with nobody.
+    PerClient,
+}
+
+impl Sharing {
+    pub const ALL: [Self; 3] = [Self::Pooled, Self::Shared, Self::PerClient];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pooled => "pooled",
+            Self::Shared => "shared",
+            Self::PerClient => "per_client",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|sharing| sharing.as_str() == text)
+    }
 }
 
 /// Who wrote a server down; that decides whose values it may read and how far its addresses are trusted.

@@ -195,7 +195,7 @@ pub(crate) fn gateway(
     let instance = outside.identity.instance.clone();
     let (happenings, told) = mpsc::channel(HAPPENINGS);
     let fleet = Fleet::new(outside, happenings);
-    let router = Arc::new(Router { catalog, fleet: fleet.clone() });
+    let router = Arc::new(Router::new(catalog, fleet.clone()));
     let options = front_options(&settings, instance);
     let front = Front::new(router.clone(), options);
     front.start_heralds(fleet.notices());
@@ -232,6 +232,8 @@ fn front_options(settings: &Settings, instance: String) -> portolan_front::Optio
             client_stall: limits.client_stall,
         },
         list_wait: settings.list_wait,
+        list_page: settings.list_page,
+        instructions: settings.instructions,
     }
 }
 
@@ -242,7 +244,9 @@ impl Gateway {
         for spec in &specs {
             self.clerk.expect(&spec.name, State::Connecting);
         }
-        self.fleet.apply(specs.into_iter().map(|spec| Wanted { spec, is_on: true }).collect()).await;
+        self.fleet
+            .apply(specs.into_iter().map(|spec| Wanted { spec, is_on: true, era: None }).collect())
+            .await;
     }
 
     /// Ends every session; what was told until the last moment is filed.

@@ -3,7 +3,7 @@
 use crate::draft::{ConnectionConfig, Draft};
 use crate::error::FieldProblem;
 use portolan_model::{
-    MASK, Origin, RemoteKind, Secret, ServerName, ServerSpec, ToolFilter, TransportSpec, holds_mask,
+    MASK, Origin, RemoteKind, Secret, ServerName, ServerSpec, Sharing, ToolFilter, TransportSpec, holds_mask,
 };
 use portolan_outbound::Outbound;
 use std::collections::{BTreeMap, HashSet};
@@ -53,6 +53,7 @@ impl Rules<'_> {
             timeout,
             tools: ToolFilter { allow: tools.allow, deny: tools.deny },
             health_check_url: health_check_url.map(Secret::from),
+            sharing: Sharing::default(),
             origin: Origin::Registered,
         };
         let unknown = self.unknown_names(&spec);

@@ -3,12 +3,14 @@
 use crate::events::{EventLog, Subject};
 use crate::overlay;
 use crate::recorder::Recorder;
+use crate::verdicts::Verdicts;
 use portolan_catalog::{Catalog, Filing};
-use portolan_model::{LeftOut, Moment, Offer, ServerId, ServerName, State, fingerprint};
+use portolan_model::{Era, Kind, Kinds, LeftOut, Moment, Offer, ServerId, ServerName, State, fingerprint};
 use portolan_store::{Curation, HistoryRecord, ToolDraft};
 use portolan_upstream::{Happening, Status};
+use portolan_wire::Abilities;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +39,7 @@ pub struct Clerk {
     folders: Mutex<HashMap<ServerName, Folder>>,
     last_sync: Mutex<Option<Moment>>,
     books: Option<Books>,
+    pub(crate) verdicts: Verdicts,
 }
 
 impl Clerk {
@@ -46,7 +49,14 @@ impl Clerk {
     }
 
     pub(crate) fn new(catalog: Arc<Catalog>, most_tools: usize, books: Option<Books>) -> Self {
-        Self { catalog, most_tools, folders: Mutex::default(), last_sync: Mutex::default(), books }
+        Self {
+            catalog,
+            most_tools,
+            folders: Mutex::default(),
+            last_sync: Mutex::default(),
+            books,
+            verdicts: Verdicts::default(),
+        }
     }
 
     /// Files whatever is told until it is stopped, and then what was told by then.
@@ -88,11 +98,17 @@ impl Clerk {
             folder.offer = Some(offer);
             shown
         };
-        self.catalog.file(Filing::Offered { server: server.clone(), offer: shown });
+        let announced = Kinds::NONE;
+        self.catalog.file(Filing::Offered { server: server.clone(), offer: shown, announced });
     }
 
     pub(crate) fn forget(&self, server: &ServerName) {
-        self.folders.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
+        let folder = self.folders.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
+        if let (Some(books), Some(id)) = (&self.books, folder.and_then(|folder| folder.id))
+            && let Some(all) = self.verdicts.forget(id)
+        {
+            books.recorder.eras(all);
+        }
         self.catalog.file(Filing::Removed { server: server.clone() });
     }
 
@@ -118,7 +134,8 @@ impl Clerk {
             folder.offer.as_ref().filter(|_| is_listed).map(|offer| overlay::apply(offer, &folder.curations))
         };
         if let Some(offer) = shown {
-            self.catalog.file(Filing::Offered { server: server.clone(), offer });
+            let announced = Kinds::NONE;
+            self.catalog.file(Filing::Offered { server: server.clone(), offer, announced });
         }
     }
 
@@ -148,11 +165,13 @@ impl Clerk {
         folders.get(server).map_or(0, |folder| folder.tool_count)
     }
 
-    /// What is not offered of a server and why, and whether its list is only a part.
+    /// What is not offered of a server's tools and why, and whether their list is only a part.
     pub(crate) fn shortfall(&self, server: &ServerName) -> (Vec<LeftOut>, bool) {
         let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         let offer = folders.get(server).and_then(|folder| folder.offer.as_ref());
-        offer.map(|offer| (offer.left_out.clone(), offer.is_partial)).unwrap_or_default()
+        let Some(offer) = offer else { return (Vec::new(), false) };
+        let tools = offer.left_out.iter().filter(|left_out| left_out.kind == Kind::Tools);
+        (tools.cloned().collect(), offer.partial.has(Kind::Tools))
     }
 
     /// When a server's tools were last listed.
@@ -165,10 +184,29 @@ impl Clerk {
             Happening::Turned { server, status } => self.turned(&server, &status),
             Happening::Withdrawn { server } => self.catalog.file(Filing::Withdrawn { server }),
             Happening::Removed { server } => self.catalog.file(Filing::Removed { server }),
-            Happening::Offered { server, offer, filed } => {
-                self.offered(server, offer);
+            Happening::Met { server, era } => self.met(&server, era),
+            Happening::Stale { server, kinds } => self.catalog.file(Filing::Stale { server, kinds }),
+            Happening::Unseen { abilities } => self.catalog.file(Filing::Unseen { abilities }),
+            Happening::Seen { server, abilities, offer, missing, differs } => {
+                self.seen(&server, &abilities, offer, missing);
+                let snapshot = self.catalog.snapshot();
+                let entry = snapshot.servers().get(&server);
+                // Whoever looked may have gone.
+                differs.send(entry.is_some_and(|entry| entry.differs_for(&abilities))).unwrap_or_default();
+            }
+            Happening::Offered { server, offer, announced, filed } => {
+                self.offered(server, offer, announced);
                 drop(filed);
             }
+        }
+    }
+
+    fn met(&self, server: &ServerName, era: Era) {
+        let id = self.folders.lock().unwrap_or_else(PoisonError::into_inner).get(server).and_then(|f| f.id);
+        if let (Some(books), Some(id)) = (&self.books, id)
+            && let Some(all) = self.verdicts.keep(id, era)
+        {
+            books.recorder.eras(all);
         }
     }
 
@@ -196,7 +234,7 @@ impl Clerk {
         books.tell("server.status", Subject { id, name: server }, [status, error]);
     }
 
-    fn offered(&self, server: ServerName, mut offer: Offer) {
+    fn offered(&self, server: ServerName, mut offer: Offer, announced: Kinds) {
         self.keep_within_the_limit(&server, &mut offer);
         *self.last_sync.lock().unwrap_or_else(PoisonError::into_inner) = Some(Moment::now());
         if offer.tools.is_empty() {
@@ -210,10 +248,27 @@ impl Clerk {
             folder.offer = Some(offer.clone());
             (folder.id, shown)
         };
-        self.catalog.file(Filing::Offered { server, offer: shown });
+        self.catalog.file(Filing::Offered { server, offer: shown, announced });
         if let (Some(books), Some(id)) = (&self.books, id) {
             books.recorder.tools(id, offer.tools.iter().map(|tool| draft(tool)).collect());
         }
+    }
+
+    /// Files what clients are shown that declare something. Only the catalog has it: it is found out again after a restart.
+    fn seen(&self, server: &ServerName, abilities: &Abilities, mut offer: Offer, missing: Kinds) {
+        let shown = {
+            let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(Folder { offer: Some(of_all), curations, .. }) = folders.get(server) else { return };
+            offer.take_over(missing, of_all);
+            // What is left out for everybody is left out for each.
+            let listed: HashSet<&str> = of_all.tools.iter().map(|tool| &*tool.name).collect();
+            let left_out = of_all.left_out.iter().filter(|one| one.kind == Kind::Tools);
+            let left_out: HashSet<&str> = left_out.map(|one| one.tool.as_str()).collect();
+            offer.tools.retain(|tool| !left_out.contains(&*tool.name) || listed.contains(&*tool.name));
+            overlay::apply(&offer, curations)
+        };
+        let (server, abilities) = (server.clone(), abilities.clone());
+        self.catalog.file(Filing::Seen { server, abilities, offer: shown });
     }
 
     fn keep_within_the_limit(&self, server: &ServerName, offer: &mut Offer) {
@@ -226,9 +281,12 @@ impl Clerk {
         tracing::warn!(%server, room, "the limit of {most} tools is reached; some of its tools are left out");
         let reason = format!("there are {most} tools in all already");
         let over = offer.tools.split_off(room);
-        let left_out = over.iter().map(|t| LeftOut { tool: t.name.to_string(), reason: reason.clone() });
-        offer.left_out.extend(left_out);
-        offer.is_partial = true;
+        offer.left_out.extend(over.iter().map(|tool| LeftOut {
+            kind: Kind::Tools,
+            tool: tool.name.to_string(),
+            reason: reason.clone(),
+        }));
+        offer.partial = offer.partial.with(Kind::Tools);
     }
 }
 
@@ -259,3 +317,6 @@ fn draft(tool: &portolan_model::Tool) -> ToolDraft {
         fingerprint: fingerprint([definition.as_bytes()]),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ mod overlay;
 mod recorder;
 mod registry;
 mod sealed;
+mod verdicts;
 mod view;
 
 pub use clerk::Clerk;

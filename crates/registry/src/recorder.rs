@@ -1,5 +1,6 @@
 //! What has happened on its way into the store: bounded, in order, and patient with a store that does not answer.
 
+use crate::verdicts;
 use portolan_model::ServerId;
 use portolan_store::{EventRecord, HistoryRecord, Store, StoreError, ToolDraft, ToolsChange};
 use portolan_telemetry::counters;
@@ -41,11 +42,13 @@ struct Backlog {
     events: VecDeque<EventRecord>,
     /// Only the latest list of a server is worth storing.
     tools: BTreeMap<ServerId, Arc<Vec<ToolDraft>>>,
+    /// The same for which era each server speaks.
+    eras: Option<Arc<Vec<u8>>>,
 }
 
 impl Backlog {
     fn is_empty(&self) -> bool {
-        self.history.is_empty() && self.events.is_empty() && self.tools.is_empty()
+        self.history.is_empty() && self.events.is_empty() && self.tools.is_empty() && self.eras.is_none()
     }
 }
 
@@ -70,6 +73,10 @@ impl Recorder {
 
     pub(crate) fn tools(&self, server: ServerId, tools: Vec<ToolDraft>) {
         self.add(|backlog| drop(backlog.tools.insert(server, Arc::new(tools))));
+    }
+
+    pub(crate) fn eras(&self, all: Vec<u8>) {
+        self.add(|backlog| backlog.eras = Some(Arc::new(all)));
     }
 
     /// Whoever has just stored something says so: what waits need not wait any longer.
@@ -119,7 +126,7 @@ impl Recorder {
     /// Stores everything that waits. What could not be stored waits on.
     async fn store_all(&self, on_tools: &OnTools) -> Result<(), StoreError> {
         loop {
-            let (history, events, tools) = {
+            let (history, events, tools, eras) = {
                 let backlog = self.backlog.lock().unwrap_or_else(PoisonError::into_inner);
                 if backlog.is_empty() {
                     self.doing.send_replace(Doing::Resting);
@@ -127,8 +134,15 @@ impl Recorder {
                 }
                 let history: Vec<HistoryRecord> = backlog.history.iter().cloned().collect();
                 let events: Vec<EventRecord> = backlog.events.iter().cloned().collect();
-                (history, events, backlog.tools.first_key_value().map(|(id, tools)| (*id, tools.clone())))
+                let tools = backlog.tools.first_key_value().map(|(id, tools)| (*id, tools.clone()));
+                (history, events, tools, backlog.eras.clone())
             };
+            if let Some(eras) = eras {
+                self.store.put_setting(verdicts::KEY, &eras).await?;
+                // Newer ones that came meanwhile wait on.
+                let is_same = |waiting: &mut Arc<Vec<u8>>| Arc::ptr_eq(waiting, &eras);
+                self.done(|backlog| drop(backlog.eras.take_if(is_same)));
+            }
             if let Some((server, drafts)) = tools {
                 match self.store.put_tools(server, &drafts).await {
                     Ok(change) => {

@@ -100,6 +100,7 @@ impl Registry {
         let recorder = Arc::new(Recorder::new(store.clone()));
         let books = || Books { recorder: recorder.clone(), events: events.clone() };
         let clerk = Arc::new(Clerk::new(catalog, options.most_tools, Some(books())));
+        clerk.verdicts.recall(&*store).await?;
         let registry = Self {
             books: books(),
             store,
@@ -225,7 +226,7 @@ impl Registry {
             let state = if listed.record.is_wanted { State::Connecting } else { State::Disconnected };
             self.clerk.expect(&listed.record.name, state);
             let spec = ServerSpec { description: None, ..listed.spec.clone() };
-            Wanted { spec, is_on: listed.record.is_wanted }
+            Wanted { spec, is_on: listed.record.is_wanted, era: self.clerk.verdicts.of(listed.record.id) }
         };
         let fleet: Vec<Wanted> = listing.values().map(wanted).collect();
         self.listing.store(Arc::new(listing));

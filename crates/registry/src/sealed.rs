@@ -2,7 +2,7 @@
 
 use crate::error::RegistryError;
 use portolan_access::Vault;
-use portolan_model::{Origin, RemoteKind, Secret, ServerId, ServerSpec, ToolFilter, TransportSpec};
+use portolan_model::{Origin, RemoteKind, Secret, ServerId, ServerSpec, Sharing, ToolFilter, TransportSpec};
 use portolan_store::ServerRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,6 +64,7 @@ pub(crate) fn unseal(vault: &Vault, record: &ServerRecord) -> Result<ServerSpec,
         timeout: kept.timeout_ms.map(Duration::from_millis),
         tools: ToolFilter { allow: kept.allow, deny: kept.deny },
         health_check_url: kept.health_check_url.map(Secret::new),
+        sharing: Sharing::default(),
         origin: Origin::Registered,
     })
 }
@@ -151,6 +152,7 @@ pub(crate) mod tests {
             timeout: Some(Duration::from_millis(1500)),
             tools: ToolFilter { allow: vec!["a*".to_owned()], deny: vec!["b".to_owned()] },
             health_check_url: Some(Secret::new("https://host.example/health")),
+            sharing: Sharing::default(),
             origin: Origin::Registered,
         };
         let remotes = [RemoteKind::Http, RemoteKind::Sse, RemoteKind::Detect].map(remote);

@@ -1,37 +1,74 @@
-//! A call from its name to its answer: resolve, find the session, dispatch under a deadline, record.
+//! A request from its name to its answer: resolve, find the session, dispatch under a deadline, record.
 
-use crate::resolve::{Unresolved, resolve};
+use crate::learned::Learned;
+use crate::resolve::Unresolved;
+use crate::rounds::Rounds;
+use crate::target::{Target, What};
+use crate::tasks::{Landed, Wards};
 use portolan_catalog::{Catalog, View};
-use portolan_model::{ServerName, ToolName};
+use portolan_model::ServerName;
 use portolan_telemetry::counters;
-use portolan_upstream::{Aside, Ask, CallError, Fleet, Member, Reply, Unavailable};
-use portolan_wire::call::CallParams;
+use portolan_upstream::{Aside, CallError, Fleet, Member, Party, Reply, Unavailable};
+use portolan_wire::Revision;
+use portolan_wire::json::Members;
 use portolan_wire::level::Level;
+use portolan_wire::params::Params;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// EC-010: a call to a server that is coming back waits this long, unsent.
-const WAIT_FOR_SESSION: Duration = Duration::from_secs(10);
+pub(crate) const WAIT_FOR_SESSION: Duration = Duration::from_secs(10);
 /// Between a session's refusal and its end there are microseconds.
-const WAIT_FOR_END: Duration = Duration::from_secs(1);
+pub(crate) const WAIT_FOR_END: Duration = Duration::from_secs(1);
 
 pub struct Router {
     pub catalog: Arc<Catalog>,
     pub fleet: Arc<Fleet>,
+    pub(crate) learned: Learned,
+    pub(crate) wards: Wards,
 }
 
-/// One `tools/call`, as a client sent it.
+/// One request for a server, as a client sent it.
 pub struct Call<'a> {
     pub view: &'a View,
-    pub params: &'a CallParams<'a>,
+    pub what: What,
+    pub params: &'a Params<'a>,
     pub aside: &'a Arc<Aside>,
+    pub caller: &'a Caller,
+}
+
+/// Who asks, and what may be said to it.
+#[derive(Clone)]
+pub struct Caller {
+    pub revision: Revision,
+    pub party: Party,
+    /// Log messages of this level and above, if any at all.
+    pub level: Option<Level>,
+}
+
+impl Caller {
+    /// A program that is no MCP client: it cannot be asked anything, and is told nothing on the way.
+    pub fn plain() -> Self {
+        Self { revision: Revision::NEWEST_WITH_HANDSHAKE, party: Party::nobody(), level: None }
+    }
 }
 
 #[derive(Debug)]
 pub struct Answered {
     pub server: ServerName,
     pub reply: Reply,
+    /// The revision that the server speaks: its answer is of that form.
+    pub revision: Revision,
+}
+
+impl Answered {
+    /// What a server would say that knows of no values: to a client that is no error.
+    fn with_no_values(server: ServerName) -> Self {
+        let none = br#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
+        let reply = Reply::Result(bytes::Bytes::from_static(none));
+        Self { server, reply, revision: Revision::NEWEST_WITH_HANDSHAKE }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -42,13 +79,24 @@ pub enum RouteError {
     Unavailable(#[from] Unavailable),
     #[error(transparent)]
     Call(#[from] CallError),
+    /// The request itself is wrong.
+    #[error("{0}")]
+    Invalid(String),
 }
 
 impl Router {
-    /// The way of every tool call. No database, no lock held across an await; a server that hangs holds up only this
-    /// caller, and only until its deadline.
+    pub fn new(catalog: Arc<Catalog>, fleet: Arc<Fleet>) -> Self {
+        Self { catalog, fleet, learned: Learned::default(), wards: Wards::default() }
+    }
+
+    /// The way of every request that a server answers. No database, no lock held across an await; a server that hangs holds
+    /// up only this caller, and only until its deadline.
     pub async fn call(&self, call: Call<'_>) -> Result<Answered, RouteError> {
-        let outcome = self.route(&call).await;
+        let outcome = match call.what {
+            What::Task(method) => self.task(method, &call).await,
+            What::Tasks => self.list_tasks(&call).await,
+            What::Tool | What::Prompt | What::Resource | What::Completion => self.route(&call).await,
+        };
         counters::CALLS.one();
         if outcome.is_err() {
             counters::CALLS_FAILED.one();
@@ -67,62 +115,87 @@ impl Router {
 
     async fn route(&self, call: &Call<'_>) -> Result<Answered, RouteError> {
         let target = self.target(call).await?;
-        let member = self.member(&target.server, &call.params.name)?;
-        let reply = dispatch(&member, &target.tool, call, self.fleet.call_timeout()).await?;
-        Ok(Answered { server: target.server, reply })
+        if call.what == What::Completion && !self.completes(&target.server) {
+            return Ok(Answered::with_no_values(target.server));
+        }
+        let member = self.member(&target.server)?;
+        let mut answered = dispatch(&self.wards, &member, &target, call).await?;
+        if *call.view == View::All {
+            match call.what {
+                What::Tool | What::Prompt => self.learned.learn(&answered.server, &answered.reply),
+                What::Resource => target.show_as_asked(call.params, &mut answered.reply),
+                What::Completion | What::Task(_) | What::Tasks => {}
+            }
+        }
+        Ok(answered)
     }
 
-    /// Resolves the name; one of a server that is still starting is resolved again when it is there: what it offers is on
-    /// file before its session can be had.
-    async fn target(&self, call: &Call<'_>) -> Result<ToolName, RouteError> {
-        let name = &call.params.name;
-        let first = resolve(&self.catalog.snapshot(), call.view, name);
-        let Err(Unresolved::Absent { server, .. }) = first else { return Ok(first?) };
-        let member = self.member(&server, name)?;
+    /// Whether a server completes arguments. One that does not is not asked.
+    fn completes(&self, server: &ServerName) -> bool {
+        let snapshot = self.catalog.snapshot();
+        let offer = snapshot.servers().get(server).and_then(|entry| entry.offer());
+        let declared = offer.and_then(|offer| offer.manner.capabilities.as_ref());
+        declared.is_none_or(|raw| Members::parse(raw.get()).is_ok_and(|all| all.get("completions").is_some()))
+    }
+
+    /// Resolves what is asked for; a name of a server that is still starting is resolved again when it is there: what it
+    /// offers is on file before its session can be had.
+    pub(crate) async fn target(&self, call: &Call<'_>) -> Result<Target, RouteError> {
+        let first = Target::find(&self.catalog.snapshot(), &self.learned, call);
+        let Err(RouteError::Unresolved(Unresolved::Absent { server, kind, name })) = first else {
+            return first;
+        };
+        let member = self.member(&server)?;
         tokio::select! {
             session = member.session(WAIT_FOR_SESSION) => drop(session?),
             () = call.aside.cancelled() => return Err(CallError::Cancelled.into()),
         }
-        match resolve(&self.catalog.snapshot(), call.view, name) {
-            Err(Unresolved::Absent { .. }) => Err(Unresolved::Unknown { name: name.to_string() }.into()),
-            other => Ok(other?),
+        match Target::find(&self.catalog.snapshot(), &self.learned, call) {
+            Err(RouteError::Unresolved(Unresolved::Absent { .. })) => {
+                Err(Unresolved::Unknown { kind, name }.into())
+            }
+            other => other,
         }
     }
 
-    fn member(&self, server: &ServerName, name: &str) -> Result<Arc<Member>, Unresolved> {
-        self.fleet.member(server.as_str()).ok_or_else(|| Unresolved::Unknown { name: name.to_owned() })
+    pub(crate) fn member(&self, server: &ServerName) -> Result<Arc<Member>, RouteError> {
+        self.fleet
+            .member(server.as_str())
+            .ok_or_else(|| RouteError::Invalid(format!("there is no server {server} any more")))
     }
 }
 
-/// Sends the call. What the server has not taken in may go out once more, on a new session; all else never does.
+/// Sends the request. What the server has not taken in may go out once more, on a new session; all else never does.
 async fn dispatch(
+    wards: &Wards,
     member: &Member,
-    tool: &str,
+    target: &Target,
     call: &Call<'_>,
-    general_timeout: Duration,
-) -> Result<Reply, RouteError> {
-    let write = |token: u64, out: &mut Vec<u8>| call.params.write(tool, token, out);
+) -> Result<Answered, RouteError> {
+    let mut rounds = Rounds::new(wards, member, target, call);
+    let party = wards.party(&call.caller.party, member, target);
     let mut is_second = false;
     loop {
-        let session = tokio::select! {
-            session = member.session(WAIT_FOR_SESSION) => session?,
+        let lease = tokio::select! {
+            lease = member.lease(&party, WAIT_FOR_SESSION) => lease?,
             () = call.aside.cancelled() => return Err(CallError::Cancelled.into()),
         };
-        let ask = Ask {
-            method: "tools/call",
-            params: &write,
-            params_len: call.params.byte_len(),
-            timeout: member.spec.timeout.unwrap_or(general_timeout),
-            aside: Some(call.aside),
-        };
-        match session.request(ask).await {
+        // A call that waits here was found before it came this far; what is left is nobody's, or another's.
+        if lease.session.revision().has_handshake() && call.params.get("requestState").is_some() {
+            let text = "requestState is not one that was given out here; send the request anew without it";
+            return Err(RouteError::Invalid(text.to_owned()));
+        }
+        match rounds.go_on(&lease.session).await {
             Err(CallError::NotSent { .. }) if !is_second => {
                 is_second = true;
                 counters::CALLS_RESENT.one();
                 // What refused the call is ending; only the session after it is worth the second try.
-                timeout(WAIT_FOR_END, session.closed()).await.unwrap_or_default();
+                timeout(WAIT_FOR_END, lease.session.closed()).await.unwrap_or_default();
             }
-            outcome => return Ok(outcome?),
+            outcome => {
+                let landed = Landed { wards, member, target, call, mode: rounds.mode() };
+                return Ok(landed.settle(lease, outcome?).await?);
+            }
         }
     }
 }

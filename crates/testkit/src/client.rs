@@ -3,6 +3,7 @@
 mod events;
 mod exchange;
 mod http;
+mod modern;
 mod profile;
 mod sse;
 mod stdio;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 pub use self::events::{Event, EventParser};
 pub use self::exchange::{EventStream, Exchange, Pending};
 pub use self::http::HttpClient;
+pub use self::modern::{Modern, ModernClient, ModernStdio};
 pub use self::profile::Profile;
 pub use self::sse::SseClient;
 pub use self::stdio::StdioClient;

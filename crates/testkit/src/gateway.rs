@@ -48,8 +48,18 @@ impl GatewayBuilder {
     /// Adds a fixture over stdio with these flags; `Gateway::journal` reads what it saw.
     #[must_use]
     pub fn fixture(self, name: &str, flags: &[&str]) -> Self {
-        let entry = fixture_entry(&journal_path(self.directory.path(), name), flags);
+        let entry = self.fixture_entry(name, flags);
         self.server(name, entry)
+    }
+
+    /// The entry that `fixture` adds, for one that is to be changed before.
+    pub fn fixture_entry(&self, name: &str, flags: &[&str]) -> Value {
+        fixture_entry(&journal_path(self.directory.path(), name), flags)
+    }
+
+    /// What a stdio fixture of that name will see.
+    pub fn journal(&self, server: &str) -> Journal {
+        Journal::at(journal_path(self.directory.path(), server))
     }
 
     /// An argument after the testkit's own.

@@ -31,7 +31,9 @@ mod running;
 use std::time::Duration;
 
 pub use self::binaries::bin;
-pub use self::client::{Client, Exchange, HttpClient, Profile, SseClient, StdioClient};
+pub use self::client::{
+    Client, Exchange, HttpClient, Modern, ModernClient, ModernStdio, Profile, SseClient, StdioClient,
+};
 pub use self::gateway::{Gateway, GatewayBuilder};
 pub use self::journal::Journal;
 pub use self::record::{DEADLINE, Record};

@@ -18,6 +18,12 @@ const PATIENCE: u8 = 2;
 /// both cost next to nothing until they happen.
 #[derive(Debug, Default)]
 pub struct Aside {
+    /// The client that it belongs to, where several calls of one client are to be told from those of others.
+    client: u64,
+    /// Whether somebody takes questions for this client.
+    can_be_asked: bool,
+    /// Whether a client that goes away wants the call ended, as it does from 2026-07-28 on.
+    ends_with_client: bool,
     notes: Mutex<VecDeque<Note>>,
     has_notes: AtomicBool,
     listener: AtomicWaker,
@@ -30,8 +36,30 @@ pub struct Aside {
 }
 
 impl Aside {
+    /// Of a call of this client, which goes on when the client is cut off.
+    pub fn of(client: u64) -> Self {
+        Self { client, can_be_asked: true, ..Self::default() }
+    }
+
+    /// Of a call that nobody wants any more once its client has gone.
+    pub fn ending_with(client: u64) -> Self {
+        Self { client, can_be_asked: true, ends_with_client: true, ..Self::default() }
+    }
+
+    pub fn client(&self) -> u64 {
+        self.client
+    }
+
+    pub fn can_be_asked(&self) -> bool {
+        self.can_be_asked
+    }
+
+    pub(crate) fn ends_with_client(&self) -> bool {
+        self.ends_with_client
+    }
+
     /// Adds a note of the server; `false` if its reader is too slow.
-    pub(crate) fn add(&self, note: Note) -> bool {
+    pub fn add(&self, note: Note) -> bool {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         if notes.len() >= MOST_NOTES {
             return false;

@@ -5,8 +5,10 @@ use crate::error::ConnectError;
 use crate::fleet::Outside;
 use crate::handshake;
 use crate::health::HealthCheck;
+use crate::question::Party;
 use crate::session::{Ground, Session};
-use portolan_model::{Offer, ServerSpec};
+use crate::wishes::{self, Wishes};
+use portolan_model::{Era, Kinds, Offer, ServerSpec};
 use portolan_wire::Revision;
 use portolan_wire::level::Level;
 use std::sync::Arc;
@@ -20,19 +22,26 @@ pub(crate) struct Connection {
     pub(crate) health_check: HealthCheck,
 }
 
-pub(crate) async fn attempt(spec: ServerSpec, ground: Ground) -> Result<Connection, ConnectError> {
+pub(crate) async fn attempt(
+    spec: ServerSpec,
+    era: Option<Era>,
+    wishes: Arc<Wishes>,
+    ground: Ground,
+) -> Result<Connection, ConnectError> {
     let outside = ground.outside.clone();
     let limit = outside.limits.connect_timeout;
     let work = async {
         let reached = (outside.resolve)(&spec).map_err(ConnectError::Failed)?;
         let health_check = HealthCheck::new(reached.health_check_url.as_ref(), spec.origin)?;
-        let session = Session::open(&spec.name, &reached.endpoint, ground).await?;
+        let nobody = Party::nobody();
+        let session = Session::open(&spec.name, &reached.endpoint, era, &nobody, &ground).await?;
         let level = Level::from_number(outside.level.load(Ordering::Relaxed));
         if level < Level::Emergency {
             session.set_level(level).await;
         }
-        let bounds = Bounds { tools: outside.limits.tools_per_server, timeout: limit };
-        let offer = discover::tools(&session, &spec.tools, &bounds).await?;
+        wishes::keep_telling(&session, &wishes, outside.limits.call_timeout).await;
+        let bounds = Bounds { filter: &spec.tools, tools: outside.limits.tools_per_server, timeout: limit };
+        let offer = discover::offer(&session, &bounds, Kinds::ALL, None).await?;
         handshake::refuse_loop(&offer.instances, &outside.identity)?;
         Ok(Connection { session, offer, health_check })
     };
@@ -52,7 +61,7 @@ pub struct Trial {
 /// Connects once, lists the tools and leaves again; for people who want to know whether an entry works.
 pub async fn try_out(spec: &ServerSpec, outside: Arc<Outside>) -> Result<Trial, ConnectError> {
     let ground = Ground::new(outside);
-    let outcome = attempt(spec.clone(), ground.clone()).await;
+    let outcome = attempt(spec.clone(), None, Arc::default(), ground.clone()).await;
     let trial = match outcome {
         Ok(Connection { session, offer, .. }) => {
             let revision = session.welcome().revision;

@@ -6,15 +6,20 @@ use crate::inbox::Notice;
 use crate::lifeline::Lifeline;
 use crate::member::{Member, Status};
 use crate::orders;
+use crate::pool::Pool;
+use crate::profiles::Profiles;
+use crate::scout::Scout;
 use crate::session::Session;
 use crate::watchdog::Watchdog;
+use crate::wishes::Wishes;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use portolan_model::{Lifecycle, Offer, Reached, ServerName, ServerSpec, State};
+use portolan_model::{Era, Kinds, Lifecycle, Offer, Reached, ServerName, ServerSpec, Sharing, State};
 use portolan_outbound::Outbound;
+use portolan_wire::Abilities;
 use portolan_wire::level::Level;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -64,6 +69,8 @@ pub struct Wanted {
     pub spec: ServerSpec,
     /// Whether it is to be connected at once; one that is already there goes by orders and not by this.
     pub is_on: bool,
+    /// The era that it was last met in.
+    pub era: Option<Era>,
 }
 
 /// What the fleet tells: it emits, others file.
@@ -76,10 +83,36 @@ pub enum Happening {
     Offered {
         server: ServerName,
         offer: Offer,
+        /// What the server itself has said to have changed: clients are told, whether or not anything did.
+        announced: Kinds,
         /// Dropped once it is on file: whoever is shown as connected can be listed and called.
         filed: oneshot::Sender<()>,
     },
-    /// Its tools leave the lists.
+    /// Which era it speaks has been found out.
+    Met {
+        server: ServerName,
+        era: Era,
+    },
+    /// It says that lists of these kinds have changed, and takes its time over the new ones.
+    Stale {
+        server: ServerName,
+        kinds: Kinds,
+    },
+    /// What it shows to clients that declare this has been found out.
+    Seen {
+        server: ServerName,
+        abilities: Abilities,
+        offer: Offer,
+        /// The kinds whose lists could not be had.
+        missing: Kinds,
+        /// Whether that is anything else than everybody is shown, once it is on file.
+        differs: oneshot::Sender<bool>,
+    },
+    /// What any server shows to clients that declare this is not remembered any more.
+    Unseen {
+        abilities: Abilities,
+    },
+    /// What it offers leaves the lists.
     Withdrawn {
         server: ServerName,
     },
@@ -90,13 +123,13 @@ pub enum Happening {
 
 impl Happening {
     /// Tells of an offer, with what is left out of it said aloud, and waits until it is on file.
-    pub(crate) async fn offer(told: &mpsc::Sender<Self>, spec: &ServerSpec, offer: Offer) {
+    pub(crate) async fn offer(told: &mpsc::Sender<Self>, spec: &ServerSpec, offer: Offer, announced: Kinds) {
         for left_out in &offer.left_out {
             let (tool, reason) = (&left_out.tool, &left_out.reason);
             tracing::warn!(server = %spec.name, tool, reason, "a tool is left out");
         }
         let (filed, on_file) = oneshot::channel();
-        told.send(Self::Offered { server: spec.name.clone(), offer, filed }).await.ok();
+        told.send(Self::Offered { server: spec.name.clone(), offer, announced, filed }).await.ok();
         // Where nobody files any more there is nothing to wait for.
         on_file.await.unwrap_or_default();
     }
@@ -105,13 +138,16 @@ impl Happening {
 /// How long a client's wish for a log level waits for servers to take it.
 const SOON: Duration = Duration::from_secs(1);
 
-type Members = BTreeMap<ServerName, Arc<Member>>;
+pub(crate) type Members = BTreeMap<ServerName, Arc<Member>>;
 
 pub struct Fleet {
     members: Arc<ArcSwap<Members>>,
     outside: Arc<Outside>,
     happenings: mpsc::Sender<Happening>,
     tasks: TaskTracker,
+    profiles: Arc<Profiles>,
+    /// Whether somebody finds out what servers show to clients that declare something.
+    is_scouted: AtomicBool,
     /// One change at a time; who has been removed and may still be draining.
     changing: Mutex<BTreeMap<ServerName, CancellationToken>>,
 }
@@ -123,6 +159,8 @@ impl Fleet {
             outside: Arc::new(outside),
             happenings,
             tasks: TaskTracker::new(),
+            profiles: Arc::default(),
+            is_scouted: AtomicBool::new(false),
             changing: Mutex::default(),
         })
     }
@@ -139,8 +177,58 @@ impl Fleet {
         self.outside.notices.subscribe()
     }
 
-    pub fn call_timeout(&self) -> Duration {
-        self.outside.limits.call_timeout
+    /// A client has gone, and with it the sessions that were its own.
+    pub fn forget_client(&self, client: u64) {
+        for member in self.members.load().values() {
+            member.pool.forget(client);
+        }
+    }
+
+    /// Passes a notification of a client on to the sessions that are its own.
+    pub fn tell_for(&self, client: u64, method: &str, params: Option<&str>) {
+        for member in self.members.load().values() {
+            for session in member.pool.of_client(client) {
+                session.tell(method, params);
+            }
+        }
+    }
+
+    /// A client that declares this asks what one server has, or all. What servers show to such clients is found out once, in
+    /// the background, and told like everything else that they offer; the client has its answer without it.
+    pub fn look(&self, abilities: &Abilities, server: Option<&ServerName>) {
+        let is_over = self.outside.hurry.is_cancelled();
+        if abilities.is_none() || is_over || (server.is_none() && self.profiles.is_complete(abilities)) {
+            return;
+        }
+        loop {
+            // Whoever comes while they are looked through has them looked through again.
+            let turns = self.profiles.turns();
+            let members = self.members.load();
+            let those = members.values().filter(|member| server.is_none_or(|one| *one == member.spec.name));
+            let open = those.filter(|member| member.spec.sharing != Sharing::Shared);
+            let near: Vec<_> = open.filter_map(|m| Some((&m.spec.name, m.presence()?))).collect();
+            if self.profiles.want(abilities, &near, turns) {
+                if server.is_none() {
+                    self.profiles.complete(abilities, turns);
+                }
+                break;
+            }
+        }
+        if !self.is_scouted.swap(true, Ordering::Relaxed) {
+            let scout = Scout {
+                profiles: self.profiles.clone(),
+                members: self.members.clone(),
+                outside: self.outside.clone(),
+                happenings: self.happenings.clone(),
+            };
+            self.tasks.spawn(scout.run());
+        }
+    }
+
+    /// Waits until what is being found out for such clients is told: for whoever asks in the background itself.
+    pub async fn looked(&self, abilities: &Abilities, server: Option<&ServerName>, limit: Duration) {
+        let looked = self.profiles.settled(abilities, server);
+        tokio::time::timeout(limit, looked).await.unwrap_or_default();
     }
 
     /// New servers connect, missing ones drain and go, changed ones are replaced, the others notice nothing.
@@ -175,16 +263,22 @@ impl Fleet {
     }
 
     fn start(&self, wanted: Wanted, predecessor: Option<CancellationToken>) -> Arc<Member> {
-        let Wanted { spec, is_on } = wanted;
+        let Wanted { spec, is_on, era } = wanted;
         let first = if is_on { State::Connecting } else { State::Disconnected };
         let (status, seen) = watch::channel(Status::at_first(first));
         let (health, reported) = watch::channel(Report::default());
         let (orders, ordered) = mpsc::channel(orders::WAITING);
         let slot: Arc<ArcSwapOption<Session>> = Arc::default();
+        let profiles = self.profiles.clone();
+        let pool = Pool::new(spec.clone(), self.outside.clone(), profiles.clone(), self.tasks.clone());
+        let wishes: Arc<Wishes> = Arc::default();
         let (stop, gone) = (CancellationToken::new(), CancellationToken::new());
         let member = Arc::new(Member {
             spec: spec.clone(),
             slot: slot.clone(),
+            pool: pool.clone(),
+            wishes: wishes.clone(),
+            call_timeout: spec.timeout.unwrap_or(self.outside.limits.call_timeout),
             status: seen,
             health: reported,
             orders,
@@ -195,6 +289,10 @@ impl Fleet {
             spec,
             outside: self.outside.clone(),
             slot,
+            pool,
+            wishes,
+            profiles,
+            era,
             status,
             health,
             orders: ordered,
@@ -232,9 +330,10 @@ impl Fleet {
         }
         let asked = self.members().into_iter().map(|member| {
             self.tasks.spawn(async move {
-                if let Some(session) = member.slot.load_full() {
-                    session.set_level(level).await;
-                }
+                let pooled = member.pool.sessions();
+                let all = member.slot.load_full().map(|session| (*session).clone()).into_iter().chain(pooled);
+                let asked = all.map(async |session| session.set_level(level).await);
+                futures_util::future::join_all(asked).await;
             })
         });
         let all = futures_util::future::join_all(asked);

@@ -2,12 +2,19 @@
 
 use crate::error::CallError;
 use crate::pending::{Note, Noted, Pending, Reply};
+use crate::question::{Desk, Later, Question};
 use bytes::Bytes;
-use portolan_model::ServerName;
+use portolan_model::{Kind, Kinds, ServerName};
 use portolan_telemetry::counters;
+use portolan_wire::json::{self, Members};
 use portolan_wire::{Incoming, Message, Outcome, answer, envelope, progress};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast};
+
+/// How many questions of one session may be open; a server that asks more gets no for an answer.
+const MOST_QUESTIONS: usize = 64;
 
 /// A notification of a server that belongs to no call: every client that sees the server may have it.
 #[derive(Debug, Clone)]
@@ -19,11 +26,24 @@ pub struct Notice {
 pub(crate) struct Inbox {
     pub(crate) server: ServerName,
     pub(crate) pending: Pending,
-    pub(crate) tools_changed: Notify,
+    /// The lists that the server says to have changed since somebody looked.
+    changed: AtomicU8,
+    told_of_change: Notify,
+    /// The server has said what it will tell on the stream that stands.
+    pub(crate) acknowledged: Notify,
     /// How many replies have come: a server that answers is well.
     pub(crate) answers: AtomicU64,
+    /// The client to which everything on this session belongs, where there is one.
+    owner: Option<Arc<dyn Desk>>,
+    /// By the server's own ids, so that it can take one back.
+    questions: Mutex<HashMap<Box<str>, Asked>>,
     notices: broadcast::Sender<Notice>,
     max_depth: usize,
+}
+
+struct Asked {
+    question: Arc<Question>,
+    call: Option<u64>,
 }
 
 /// What is left to do with a message.
@@ -36,17 +56,45 @@ pub(crate) enum Taken {
     Failed(CallError),
     /// The server asked something; this goes back to it.
     Answer(Vec<u8>),
+    /// The server asked something that takes its time.
+    Later(Later),
 }
 
 impl Inbox {
-    pub(crate) fn new(server: ServerName, notices: broadcast::Sender<Notice>, max_depth: usize) -> Self {
+    pub(crate) fn new(
+        server: ServerName,
+        notices: broadcast::Sender<Notice>,
+        max_depth: usize,
+        owner: Option<Arc<dyn Desk>>,
+    ) -> Self {
         Self {
             server,
             pending: Pending::new(),
-            tools_changed: Notify::new(),
+            changed: AtomicU8::new(0),
+            told_of_change: Notify::new(),
+            acknowledged: Notify::new(),
             answers: AtomicU64::new(0),
+            owner,
+            questions: Mutex::default(),
             notices,
             max_depth,
+        }
+    }
+
+    /// Says that lists have changed, or may have.
+    pub(crate) fn change(&self, kinds: Kinds) {
+        self.changed.fetch_or(kinds.bits(), Ordering::AcqRel);
+        self.told_of_change.notify_one();
+    }
+
+    /// Waits until lists have changed, and says which.
+    pub(crate) async fn changed(&self) -> Kinds {
+        loop {
+            let kinds = Kinds::from_bits(self.changed.swap(0, Ordering::AcqRel));
+            if !kinds.is_empty() {
+                return kinds;
+            }
+            self.told_of_change.notified().await;
         }
     }
 
@@ -71,7 +119,9 @@ impl Inbox {
             match envelope::parse_one(entry) {
                 Ok(message) => match self.sort(&bytes, message, call) {
                     Taken::Done => {}
-                    other @ (Taken::Reply(_) | Taken::Failed(_) | Taken::Answer(_)) => last = other,
+                    other @ (Taken::Reply(_) | Taken::Failed(_) | Taken::Answer(_) | Taken::Later(_)) => {
+                        last = other;
+                    }
                 },
                 Err(_) => counters::UNREADABLE.one(),
             }
@@ -86,13 +136,11 @@ impl Inbox {
                 self.notification(bytes, &method, params, call);
                 Taken::Done
             }
-            Message::Request { id, method, .. } => Taken::Answer(if method == "ping" {
-                answer::result(id, b"{}")
-            } else {
-                // No client can be asked yet: declined at once, as by a client without the capability.
-                counters::DECLINED.one();
-                answer::error(id, -32601, &format!("{method} is not supported by this client"), None)
-            }),
+            Message::Request { id, method, params } if method != "ping" => {
+                let params = params.map(|params| bytes.slice_ref(params.as_bytes()));
+                self.question(id, &method, params, call)
+            }
+            Message::Request { id, .. } => Taken::Answer(answer::result(id, b"{}")),
         }
     }
 
@@ -125,7 +173,17 @@ impl Inbox {
                     counters::NOTES_DROPPED.one();
                 }
             }
-            "notifications/tools/list_changed" => self.tools_changed.notify_one(),
+            "notifications/tools/list_changed" => self.change(Kinds::NONE.with(Kind::Tools)),
+            "notifications/prompts/list_changed" => self.change(Kinds::NONE.with(Kind::Prompts)),
+            "notifications/resources/list_changed" => {
+                self.change(Kinds::NONE.with(Kind::Resources).with(Kind::Templates));
+            }
+            "notifications/subscriptions/acknowledged" => self.acknowledged.notify_waiters(),
+            "notifications/cancelled" => self.withdraw(params),
+            // Who has subscribed is told, and nobody else: these belong to no call.
+            "notifications/resources/updated" | "notifications/tasks/status" | "notifications/tasks" => {
+                self.broadcast(bytes);
+            }
             _ => {
                 // Pipes and HTTP+SSE do not say which call a message belongs to; a single call is no question.
                 let owner = call.or_else(|| self.pending.sole());
@@ -143,6 +201,64 @@ impl Inbox {
         let notice = Notice { server: self.server.clone(), message: bytes.clone() };
         // Without a client there is nobody to tell.
         self.notices.send(notice).unwrap_or_default();
+    }
+
+    /// Hands a question to the one client that it can be meant for. Where that is not certain it is declined, as by a
+    /// client without the capability: better no answer than the wrong person's.
+    fn question(&self, id: &str, method: &str, params: Option<Bytes>, call: Option<u64>) -> Taken {
+        let declined = |why: &str| {
+            counters::DECLINED.one();
+            tracing::debug!(server = %self.server, method, why, "a question of the server is declined");
+            Taken::Answer(answer::error(
+                id,
+                -32601,
+                &format!("{method} is not supported by this client: {why}"),
+                None,
+            ))
+        };
+        let mut questions = self.questions();
+        questions.retain(|_, asked| asked.question.is_open());
+        if questions.len() >= MOST_QUESTIONS {
+            return declined("too many questions are open");
+        }
+        let key = json::text(id).map(|key| key.as_ref().into());
+        let (question, answered) = Question::new(self.server.clone(), method, params, key);
+        let call = call.or_else(|| self.pending.of_one_client());
+        let noted = call.map(|call| self.pending.note(call, Note::Question(question.clone())));
+        match (noted, &self.owner) {
+            (Some(Noted::Passed), _) => {}
+            (Some(Noted::Dropped), _) => return declined("the client does not keep up"),
+            (_, Some(owner)) => owner.ask(question.clone()),
+            (None | Some(Noted::NotWanted | Noted::NoSuchCall), None) => {
+                return declined("it cannot be told whose call it belongs to");
+            }
+        }
+        questions.insert(id.into(), Asked { question, call });
+        Taken::Later(Later { id: id.into(), answered })
+    }
+
+    /// Says that a question has been answered, so that its call's time runs again.
+    pub(crate) fn answered(&self, id: &str) {
+        let call = self.questions().remove(id).and_then(|asked| asked.call);
+        if let Some(call) = call {
+            self.pending.answered(call);
+        }
+    }
+
+    /// The server takes a question back.
+    fn withdraw(&self, params: Option<&str>) {
+        let id = params.and_then(|params| Members::parse(params).ok()?.get("requestId"));
+        let Some(asked) = id.and_then(|id| self.questions().remove(id)) else { return };
+        if let Some(call) = asked.call {
+            self.pending.note(call, Note::Withdrawn(asked.question.clone()));
+            self.pending.answered(call);
+        }
+        asked.question.decline();
+    }
+
+    fn questions(&self) -> MutexGuard<'_, HashMap<Box<str>, Asked>> {
+        // Critical sections here insert and remove; a panic in one leaves nothing half-done.
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An unreadable message that still names its call fails that call at once.

@@ -7,10 +7,13 @@ use crate::fleet::{Happening, Outside};
 use crate::health::{Health, Report, Verdict};
 use crate::member::Status;
 use crate::orders::{Farewell, Order, Parting, Taken};
+use crate::pool::Pool;
+use crate::profiles::Profiles;
 use crate::relisting::Relisting;
 use crate::session::{Ground, Session};
+use crate::wishes::Wishes;
 use arc_swap::ArcSwapOption;
-use portolan_model::{Event, Lifecycle, Moment, ServerSpec, State};
+use portolan_model::{Era, Event, Kinds, Lifecycle, Moment, Offer, ServerSpec, State};
 use portolan_telemetry::counters;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +31,11 @@ pub(crate) struct Lifeline {
     pub(crate) spec: ServerSpec,
     pub(crate) outside: Arc<Outside>,
     pub(crate) slot: Arc<ArcSwapOption<Session>>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) wishes: Arc<Wishes>,
+    pub(crate) profiles: Arc<Profiles>,
+    /// The era that it speaks, as far as is known.
+    pub(crate) era: Option<Era>,
     pub(crate) status: watch::Sender<Status>,
     pub(crate) health: watch::Sender<Report>,
     pub(crate) orders: mpsc::Receiver<Order>,
@@ -100,6 +108,7 @@ impl Lifeline {
                 }
             }
         }
+        self.profiles.forget(&self.spec.name);
         self.withdraw().await;
         self.turn(Event::Disconnect, None).await;
     }
@@ -144,16 +153,23 @@ impl Lifeline {
     async fn serve(&mut self, connection: Connection) -> Result<(), Halt> {
         let Connection { session, offer, health_check } = connection;
         self.withdraw_at = None;
-        Happening::offer(&self.happenings, &self.spec, offer).await;
+        self.meet(session.era()).await;
+        let before = offer.clone();
+        Happening::offer(&self.happenings, &self.spec, offer, Kinds::NONE).await;
         self.slot.store(Some(Arc::new(session.clone())));
+        self.profiles.arrived(&self.spec.name);
         self.turn(Event::Connected, None).await;
         tracing::info!(server = %self.spec.name, revision = %session.welcome().revision, "connected");
         let connected_at = Instant::now();
         // A server that may take long over a call may be too busy to answer meanwhile: it is asked less often.
         let longest_call = self.spec.timeout.unwrap_or_default();
         let interval = self.outside.limits.health_interval.max(longest_call / 2);
-        let end = self.attend(&session, Health::new(interval, health_check)).await;
+        let end = self.attend(&session, before, Health::new(interval, health_check)).await;
         self.slot.store(None);
+        self.profiles.forget(&self.spec.name);
+        if !matches!(end, End::Lost(_)) {
+            self.pool.close();
+        }
         match end {
             End::Stopped => {
                 session.close(self.outside.limits.drain).await;
@@ -244,7 +260,8 @@ impl Lifeline {
     async fn connect(&mut self) -> Result<Connection, Halt> {
         loop {
             let ground = Ground::new(self.outside.clone());
-            let mut trying = Box::pin(attempt(self.spec.clone(), ground.clone()));
+            let mut trying =
+                Box::pin(attempt(self.spec.clone(), self.era, self.wishes.clone(), ground.clone()));
             let outcome = loop {
                 match self.while_away(trying.as_mut()).await {
                     Ok(Away::Done(outcome)) => break outcome,
@@ -260,6 +277,11 @@ impl Lifeline {
                 Ok(connection) => return Ok(connection),
                 Err(error) => {
                     ground.end().await;
+                    // A program that ends at a question it does not know is not asked again, whether or not that was why.
+                    self.era = match self.era {
+                        None | Some(Era::Legacy) => Some(Era::Legacy),
+                        Some(Era::Modern) => None,
+                    };
                     self.set_back(&error).await?;
                 }
             }
@@ -352,13 +374,18 @@ impl Lifeline {
     }
 
     /// Watches a live session until it ends: looks after its health, and lists its tools again when they change.
-    async fn attend(&mut self, session: &Session, mut health: Health) -> End {
+    async fn attend(&mut self, session: &Session, mut before: Offer, mut health: Health) -> End {
         loop {
-            let listing =
-                Relisting { spec: &self.spec, outside: &self.outside, happenings: &self.happenings };
+            let mut listing = Relisting {
+                spec: &self.spec,
+                outside: &self.outside,
+                happenings: &self.happenings,
+                profiles: &self.profiles,
+                last: &mut before,
+            };
             let step = async {
                 tokio::select! {
-                    () = session.tools_changed() => Step::Listed(listing.again(session).await),
+                    kinds = session.lists_changed() => Step::Listed(listing.again(session, kinds).await),
                     () = health.due() => Step::Looked(health.look(session, &self.outside.outbound).await),
                 }
             };
@@ -374,7 +401,7 @@ impl Lifeline {
             match step {
                 Step::Listed(Ok(())) | Step::Ordered(Order::Connect(_)) => {}
                 Step::Listed(Err(error)) => return End::Refused(error),
-                Step::Ordered(Order::Refresh) => session.want_tools(),
+                Step::Ordered(Order::Refresh) => session.want_lists(Kinds::ALL),
                 Step::Ordered(Order::Reconnect(taken)) => return End::Replaced(taken),
                 Step::Ordered(Order::Disconnect(farewell)) => return End::Off(farewell),
                 Step::Looked(verdict) => {
@@ -398,6 +425,14 @@ impl Lifeline {
             Verdict::Dead => return Some(End::Lost("it has not answered three health checks".to_owned())),
         }
         None
+    }
+
+    /// Keeps the verdict which era it speaks: the next session need not find out again.
+    async fn meet(&mut self, era: Era) {
+        if self.era != Some(era) {
+            self.era = Some(era);
+            self.happenings.send(Happening::Met { server: self.spec.name.clone(), era }).await.ok();
+        }
     }
 
     async fn withdraw(&mut self) {

@@ -8,6 +8,7 @@ pub(crate) mod stdio;
 use crate::error::CallError;
 use crate::pending::{Reply, Ticket};
 use bytes::Bytes;
+use remote::Labels;
 
 pub(crate) enum Link {
     Stdio(stdio::StdioLink),
@@ -17,7 +18,12 @@ pub(crate) enum Link {
 
 impl Link {
     /// Carries a request out and its reply back. Dropping the future forgets the request.
-    pub(crate) async fn carry(&self, ticket: &mut Ticket<'_>, body: Bytes) -> Result<Reply, CallError> {
+    pub(crate) async fn carry(
+        &self,
+        ticket: &mut Ticket<'_>,
+        body: Bytes,
+        labels: &Labels<'_>,
+    ) -> Result<Reply, CallError> {
         match self {
             Self::Stdio(link) => link.request(ticket.id, body).await?,
             Self::Sse(link) => link.request(ticket.id, body).await?,
@@ -25,7 +31,7 @@ impl Link {
             Self::Http(link) => {
                 return tokio::select! {
                     biased;
-                    reply = link.request(ticket.id, body) => reply,
+                    reply = link.request(ticket.id, body, labels) => reply,
                     ended = &mut ticket.reply => ended.unwrap_or_else(|_| Err(self.gone())),
                 };
             }

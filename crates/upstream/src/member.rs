@@ -2,9 +2,14 @@
 
 use crate::health::Report;
 use crate::orders::{Farewell, Order, Parting, Taken};
+use crate::pending::Reply;
+use crate::pool::{Lease, Pool};
+use crate::profiles::Presence;
+use crate::question::Party;
 use crate::session::Session;
+use crate::wishes::Wishes;
 use arc_swap::ArcSwapOption;
-use portolan_model::{Moment, ServerName, ServerSpec, State};
+use portolan_model::{Era, Moment, ServerName, ServerSpec, Sharing, State};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -48,6 +53,10 @@ fn because(status: &Status) -> String {
 pub struct Member {
     pub spec: ServerSpec,
     pub(crate) slot: Arc<ArcSwapOption<Session>>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) wishes: Arc<Wishes>,
+    /// How long one call may take.
+    pub call_timeout: Duration,
     pub(crate) status: watch::Receiver<Status>,
     pub(crate) health: watch::Receiver<Report>,
     pub(crate) orders: mpsc::Sender<Order>,
@@ -137,7 +146,36 @@ impl Member {
         }
     }
 
-    fn live(&self) -> Option<Session> {
+    /// A session for this client: the one that all share, or one that declares what the client declares.
+    pub async fn lease(&self, party: &Party, wait: Duration) -> Result<Lease, Unavailable> {
+        let session = self.session(wait).await?;
+        if party.abilities.is_none() || session.era() == Era::Modern || self.spec.sharing == Sharing::Shared {
+            return Ok(Lease::shared(session));
+        }
+        let pooled = self.pool.lease(party, Instant::now() + wait).await;
+        Ok(pooled.unwrap_or_else(|| Lease::shared(session)))
+    }
+
+    /// Has it tell of a resource from now on, as one client more wants it: what it says to that.
+    pub async fn subscribe(&self, uri: &str) -> Reply {
+        self.wishes.subscribe(uri, self.call_timeout).await
+    }
+
+    /// One client less wants to hear of a resource.
+    pub fn unsubscribe(&self, uri: &str) {
+        self.wishes.unsubscribe(uri);
+    }
+
+    /// Whether it is there, or on its way.
+    pub(crate) fn presence(&self) -> Option<Presence> {
+        if self.live().is_some() {
+            return Some(Presence::Here);
+        }
+        let status = self.status.borrow();
+        (!status.is_draining && status.state == State::Connecting).then_some(Presence::Coming)
+    }
+
+    pub(crate) fn live(&self) -> Option<Session> {
         let session = self.slot.load();
         session.as_ref().filter(|s| !s.is_closed()).map(|s| (**s).clone())
     }

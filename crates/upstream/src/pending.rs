@@ -2,6 +2,7 @@
 
 use crate::aside::Aside;
 use crate::error::CallError;
+use crate::question::Question;
 use bytes::Bytes;
 use portolan_model::ServerName;
 use std::collections::HashMap;
@@ -19,16 +20,24 @@ pub enum Reply {
 }
 
 /// What a server says while a call is running.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Note {
     /// The params of a progress notification; its token is still ours.
     Progress(Bytes),
     /// A whole notification.
     Other(Bytes),
+    /// Something that only the client can answer.
+    Question(Arc<Question>),
+    /// The server does not want to know any more.
+    Withdrawn(Arc<Question>),
 }
 
 /// Progress extends a request's deadline, but a server cannot keep a caller for ever.
 const LONGEST: Duration = Duration::from_hours(1);
+/// Longer than any process runs, and short enough to be added to a moment.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365 * 10);
+/// How long a call waits for its client to answer a question: a person may have to be found first.
+const FOR_AN_ANSWER: Duration = Duration::from_mins(10);
 
 struct Waiting {
     reply: oneshot::Sender<Result<Reply, CallError>>,
@@ -38,6 +47,10 @@ struct Waiting {
     /// Whatever the progress, not beyond this.
     at_last: Instant,
     is_written: bool,
+    /// Questions to its client that are open.
+    questions: u32,
+    /// Not work, but a stream that stands for as long as the session.
+    is_standing: bool,
 }
 
 #[derive(Default)]
@@ -47,6 +60,13 @@ struct Table {
     closed: Option<CallError>,
     /// When the sweeper will next look for requests that are over their deadline; `None` while it sleeps for good.
     looks_at: Option<Instant>,
+}
+
+impl Table {
+    /// Nothing is in flight but what stands.
+    fn is_idle(&self) -> bool {
+        self.waiting.values().all(|entry| entry.is_standing)
+    }
 }
 
 pub(crate) struct Pending {
@@ -88,6 +108,15 @@ impl Pending {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A request that stands for as long as the session does; nobody waits for its end.
+    pub(crate) fn stand(&self) -> Result<Ticket<'_>, CallError> {
+        let ticket = self.open(FOR_EVER, None)?;
+        if let Some(entry) = self.lock().waiting.get_mut(&ticket.id) {
+            entry.is_standing = true;
+        }
+        Ok(ticket)
+    }
+
     pub(crate) fn open(&self, timeout: Duration, aside: Option<Arc<Aside>>) -> Result<Ticket<'_>, CallError> {
         let (reply, receiver) = oneshot::channel();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +127,19 @@ impl Pending {
             return Err(unsent(reason));
         }
         let at_last = now + timeout.max(LONGEST);
-        table.waiting.insert(id, Waiting { reply, aside, timeout, deadline, at_last, is_written: false });
+        table.waiting.insert(
+            id,
+            Waiting {
+                reply,
+                aside,
+                timeout,
+                deadline,
+                at_last,
+                is_written: false,
+                questions: 0,
+                is_standing: false,
+            },
+        );
         if table.looks_at.is_none_or(|at| at > deadline) {
             table.looks_at = Some(deadline);
             self.rearmed.notify_one();
@@ -138,7 +179,7 @@ impl Pending {
             }
         }
         table.looks_at = table.waiting.values().map(|entry| entry.deadline).min();
-        if table.waiting.is_empty() {
+        if table.is_idle() {
             self.emptied.notify_waiters();
         }
     }
@@ -151,7 +192,7 @@ impl Pending {
     fn take(&self, id: u64) -> Option<Waiting> {
         let mut table = self.lock();
         let taken = table.waiting.remove(&id);
-        if table.waiting.is_empty() {
+        if table.is_idle() {
             self.emptied.notify_waiters();
         }
         taken
@@ -166,14 +207,43 @@ impl Pending {
     pub(crate) fn note(&self, id: u64, note: Note) -> Noted {
         let mut table = self.lock();
         let Some(entry) = table.waiting.get_mut(&id) else { return Noted::NoSuchCall };
-        if matches!(note, Note::Progress(_)) {
-            entry.deadline = (Instant::now() + entry.timeout).min(entry.at_last);
+        if matches!(note, Note::Question(_)) && !entry.aside.as_ref().is_some_and(|a| a.can_be_asked()) {
+            return Noted::NotWanted;
+        }
+        match note {
+            Note::Progress(_) if entry.questions == 0 => {
+                entry.deadline = (Instant::now() + entry.timeout).min(entry.at_last);
+            }
+            Note::Question(_) => {
+                entry.questions += 1;
+                entry.deadline = (Instant::now() + entry.timeout.max(FOR_AN_ANSWER)).min(entry.at_last);
+            }
+            Note::Progress(_) | Note::Other(_) | Note::Withdrawn(_) => {}
         }
         match &entry.aside {
             Some(aside) if aside.add(note) => Noted::Passed,
             Some(_) => Noted::Dropped,
             None => Noted::NotWanted,
         }
+    }
+
+    /// A question of this call has been answered: from here on it is the server's time again.
+    pub(crate) fn answered(&self, id: u64) {
+        if let Some(entry) = self.lock().waiting.get_mut(&id) {
+            entry.questions = entry.questions.saturating_sub(1);
+            if entry.questions == 0 {
+                entry.deadline = (Instant::now() + entry.timeout).min(entry.at_last);
+            }
+        }
+        // The sweeper may have meant to sleep for longer.
+        self.rearm();
+    }
+
+    fn rearm(&self) {
+        let mut table = self.lock();
+        table.looks_at = table.waiting.values().map(|entry| entry.deadline).min();
+        drop(table);
+        self.rearmed.notify_one();
     }
 
     /// The client's call in flight, if there is exactly one; what we ask ourselves does not count.
@@ -184,6 +254,21 @@ impl Pending {
             (Some((id, _)), None) => Some(*id),
             _ => None,
         }
+    }
+
+    /// The latest call in flight, if all of them are of one client: whatever the server asks is for that one.
+    pub(crate) fn of_one_client(&self) -> Option<u64> {
+        let table = self.lock();
+        let mut found: Option<(u64, u64)> = None;
+        for (id, entry) in &table.waiting {
+            let Some(aside) = &entry.aside else { continue };
+            match found {
+                Some((_, client)) if client != aside.client() => return None,
+                Some((latest, _)) if latest > *id => {}
+                _ => found = Some((*id, aside.client())),
+            }
+        }
+        found.map(|(id, _)| id)
     }
 
     /// Takes no more requests; those in flight go on, for each has an answer of its own to wait for.
@@ -198,7 +283,7 @@ impl Pending {
             table.closed.get_or_insert_with(|| reason.clone());
             std::mem::take(&mut table.waiting)
         };
-        let given_up = waiting.len();
+        let given_up = waiting.values().filter(|entry| !entry.is_standing).count();
         for (_, entry) in waiting {
             let outcome = if entry.is_written { written(reason) } else { unsent(reason) };
             // A caller that has gone needs no answer.
@@ -217,7 +302,7 @@ impl Pending {
     pub(crate) async fn idle(&self) {
         loop {
             let emptied = self.emptied.notified();
-            if self.lock().waiting.is_empty() {
+            if self.lock().is_idle() {
                 return;
             }
             emptied.await;

@@ -3,18 +3,18 @@
 use crate::aside::Aside;
 use crate::error::{CallError, ConnectError};
 use crate::fleet::Outside;
-use crate::handshake::{self, Welcome};
+use crate::handshake::{Card, Welcome};
 use crate::inbox::Inbox;
 use crate::link::Link;
-use crate::link::http::{HttpLink, OpenError};
-use crate::link::remote::Remote;
-use crate::link::sse::SseLink;
-use crate::link::stdio::StdioLink;
+use crate::link::remote::Labels;
+use crate::opening::{self, Failure, Opened, Opening};
 use crate::pending::Reply;
+use crate::question::{Desk, Party};
 use bytes::Bytes;
-use portolan_model::{Endpoint, RemoteKind, ServerName};
+use portolan_model::{Endpoint, Era, Kinds, ServerName};
 use portolan_telemetry::counters;
-use portolan_wire::answer;
+use portolan_wire::params::{Hop, write_own};
+use portolan_wire::{Revision, answer};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -39,6 +39,16 @@ impl Ground {
         Self { outside, stop, closed, tasks: TaskTracker::new() }
     }
 
+    /// A part of it that can end by itself.
+    fn part(&self) -> Self {
+        Self {
+            outside: self.outside.clone(),
+            stop: self.stop.child_token(),
+            closed: CancellationToken::new(),
+            tasks: self.tasks.clone(),
+        }
+    }
+
     /// Ends what stands on it and waits until it is gone: a child is reaped before the next one starts.
     pub(crate) async fn end(&self) {
         self.stop.cancel();
@@ -57,43 +67,83 @@ struct Inner {
     ground: Ground,
     welcome: Welcome,
     slots: Semaphore,
+    /// Who we are, in every request of the newer era.
+    card: Card,
 }
 
 /// One request, as its caller wants it carried.
 pub struct Ask<'a> {
     pub method: &'a str,
-    /// Writes the params; the number is our own progress token for this request.
-    pub params: &'a (dyn Fn(u64, &mut Vec<u8>) + Sync),
+    /// Writes the params as this hop wants them.
+    pub params: &'a (dyn Fn(&Hop<'_>, &mut Vec<u8>) + Sync),
     /// About how long the params will be.
     pub params_len: usize,
     pub timeout: Duration,
     /// Takes the server's notes and brings the client's wish to end it; `None` where there is no client.
     pub aside: Option<&'a Arc<Aside>>,
+    /// The name or URI that is asked for, which some servers want in a header too.
+    pub name: Option<&'a str>,
+    /// Arguments that some tools want in headers too.
+    pub mirrored: &'a [(&'a str, String)],
+}
+
+impl<'a> Ask<'a> {
+    /// A request of our own.
+    pub(crate) fn own(
+        method: &'a str,
+        params: &'a (dyn Fn(&Hop<'_>, &mut Vec<u8>) + Sync),
+        timeout: Duration,
+    ) -> Self {
+        Self { method, params, params_len: 256, timeout, aside: None, name: None, mirrored: &[] }
+    }
 }
 
 impl Session {
-    /// Opens a session: transport, handshake, and for Streamable HTTP the server's own stream. If this fails or is
+    /// Opens a session: transport, first words, and for Streamable HTTP the server's own stream. If this fails or is
     /// dropped, the owner of the ground ends what was begun.
     pub(crate) async fn open(
         server: &ServerName,
         endpoint: &Endpoint,
-        ground: Ground,
+        era: Option<Era>,
+        party: &Party,
+        ground: &Ground,
     ) -> Result<Self, ConnectError> {
-        let outside = ground.outside.clone();
-        let inbox = Arc::new(Inbox::new(server.clone(), outside.notices.clone(), outside.limits.json_depth));
-        ground.tasks.spawn(sweep(inbox.clone(), ground.stop.clone()));
-        let (mut link, reply) = open_link(endpoint, &inbox, &ground).await?;
-        let welcome = Welcome::read(&reply, &outside.identity)?;
-        if let Link::Http(link) = &mut link {
-            link.negotiated(welcome.revision);
+        let opening = Opening { endpoint, era, abilities: &party.abilities };
+        match Self::try_open(server, &opening, party.desk.clone(), ground.part()).await {
+            Err(Failure::AtTheQuestion(_)) => {
+                let opening = Opening { era: Some(Era::Legacy), ..opening };
+                let again = Self::try_open(server, &opening, party.desk.clone(), ground.part()).await;
+                again.map_err(Failure::error)
+            }
+            first => first.map_err(Failure::error),
         }
-        link.tell(answer::notification("notifications/initialized", None).into()).await?;
-        if let Link::Http(link) = &link {
-            link.listen();
+    }
+
+    async fn try_open(
+        server: &ServerName,
+        opening: &Opening<'_>,
+        owner: Option<Arc<dyn Desk>>,
+        ground: Ground,
+    ) -> Result<Self, Failure> {
+        let outside = ground.outside.clone();
+        let depth = outside.limits.json_depth;
+        let inbox = Arc::new(Inbox::new(server.clone(), outside.notices.clone(), depth, owner));
+        ground.tasks.spawn(sweep(inbox.clone(), ground.stop.clone()));
+        let opened = opening.open(&inbox, &ground).await;
+        if opened.is_err() {
+            ground.stop.cancel();
+        }
+        let Opened { link, welcome } = opened?;
+        if welcome.revision.has_handshake() {
+            link.tell(opening::initialized()).await?;
+            if let Link::Http(link) = &link {
+                link.listen();
+            }
         }
         counters::SESSIONS_OPENED.one();
         let slots = Semaphore::new(outside.limits.in_flight_per_server);
-        Ok(Self(Arc::new(Inner { link, inbox, ground, welcome, slots })))
+        let card = Card::of(&outside.identity);
+        Ok(Self(Arc::new(Inner { link, inbox, ground, welcome, slots, card })))
     }
 
     pub fn server(&self) -> &ServerName {
@@ -122,13 +172,35 @@ impl Session {
         )
     }
 
-    /// Has the tools listed again, as if the server had said that they changed.
-    pub(crate) fn want_tools(&self) {
-        self.0.inbox.tools_changed.notify_one();
+    pub fn revision(&self) -> Revision {
+        self.0.welcome.revision
     }
 
-    pub(crate) async fn tools_changed(&self) {
-        self.0.inbox.tools_changed.notified().await;
+    pub(crate) fn era(&self) -> Era {
+        if self.revision().has_handshake() { Era::Legacy } else { Era::Modern }
+    }
+
+    /// Whether what the server says of a call says which call that is.
+    pub(crate) fn tells_calls_apart(&self) -> bool {
+        matches!(self.0.link, Link::Http(_))
+    }
+
+    /// Whether arguments of calls are mirrored in headers.
+    pub fn is_labelled(&self) -> bool {
+        matches!(&self.0.link, Link::Http(link) if link.is_labelled())
+    }
+
+    /// Has lists listed again, as if the server had said that they changed.
+    pub(crate) fn want_lists(&self, kinds: Kinds) {
+        self.0.inbox.change(kinds);
+    }
+
+    pub(crate) async fn lists_changed(&self) -> Kinds {
+        self.0.inbox.changed().await
+    }
+
+    pub(crate) fn inbox(&self) -> &Arc<Inbox> {
+        &self.0.inbox
     }
 
     /// Sends a request and waits for its answer, for its deadline, or for its caller to give up.
@@ -140,14 +212,16 @@ impl Session {
         };
         let mut ticket = inner.inbox.pending.open(ask.timeout, ask.aside.cloned())?;
         let id = ticket.id;
-        let mut body = answer::request_head(id, ask.method, ask.params_len);
-        (ask.params)(id, &mut body);
-        body.push(b'}');
+        let body = self.body(id, &ask);
+        let labels = Labels { method: ask.method, name: ask.name, mirrored: ask.mirrored };
+        // Whoever goes away without a word ends its call, where its revision says so.
+        let mut leaving = Leaving { session: self, id, aside: ask.aside };
         let outcome = tokio::select! {
             biased;
-            outcome = inner.link.carry(&mut ticket, body.into()) => outcome,
+            outcome = inner.link.carry(&mut ticket, body, &labels) => outcome,
             () = cancelled(ask.aside) => Err(CallError::Cancelled),
         };
+        leaving.aside = None;
         match &outcome {
             Err(CallError::Cancelled) => self.cancel_upstream(id, ask.aside.and_then(|aside| aside.reason())),
             Err(CallError::TimedOut { .. }) => {
@@ -158,11 +232,49 @@ impl Session {
         outcome
     }
 
+    fn body(&self, id: u64, ask: &Ask<'_>) -> Bytes {
+        let mut body = answer::request_head(id, ask.method, ask.params_len);
+        (ask.params)(&self.0.card.hop(self.revision(), id), &mut body);
+        body.push(b'}');
+        body.into()
+    }
+
+    /// Carries a request that stands for as long as its stream does: its notifications come to the inbox.
+    pub(crate) async fn stand(&self, ask: Ask<'_>) -> Result<Reply, CallError> {
+        let mut ticket = self.0.inbox.pending.stand()?;
+        let id = ticket.id;
+        let body = self.body(id, &ask);
+        let labels = Labels { method: ask.method, name: ask.name, mirrored: ask.mirrored };
+        let _leaving = Standing { session: self, id };
+        self.0.link.carry(&mut ticket, body, &labels).await
+    }
+
     /// Tells the server that nobody waits for the answer any more; it may not hear it. The reason is raw JSON.
     fn cancel_upstream(&self, id: u64, reason: Option<&str>) {
+        // Closing the answer's stream has said so.
+        if self.is_labelled() {
+            return;
+        }
         let reason = reason.map(|reason| format!(r#","reason":{reason}"#)).unwrap_or_default();
         let params = format!(r#"{{"requestId":{id}{reason}}}"#);
         self.tell_soon(answer::notification("notifications/cancelled", Some(&params)).into());
+    }
+
+    /// Tells the server something on behalf of a client.
+    pub(crate) fn tell(&self, method: &str, params: Option<&str>) {
+        self.tell_soon(answer::notification(method, params).into());
+    }
+
+    /// Runs something for as long as the session lives.
+    pub(crate) fn owns(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let (stop, closed) = (self.0.ground.stop.clone(), self.0.ground.closed.clone());
+        self.0.ground.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = closed.cancelled() => {}
+                () = work => {}
+            }
+        });
     }
 
     fn tell_soon(&self, body: Bytes) {
@@ -181,22 +293,24 @@ impl Session {
     /// Whether the server answers within `patience`; an error is an answer too, and that we have as many calls in flight
     /// as we allow ourselves says nothing against it.
     pub(crate) async fn ping(&self, patience: Duration) -> bool {
-        let write = |_: u64, out: &mut Vec<u8>| out.extend_from_slice(b"{}");
-        let ask = Ask { method: "ping", params: &write, params_len: 2, timeout: patience, aside: None };
-        matches!(self.request(ask).await, Ok(_) | Err(CallError::Busy { .. }))
+        let method = match self.era() {
+            Era::Legacy => "ping",
+            Era::Modern => "server/discover",
+        };
+        let write = |hop: &Hop<'_>, out: &mut Vec<u8>| write_own(hop, &[], out);
+        matches!(self.request(Ask::own(method, &write, patience)).await, Ok(_) | Err(CallError::Busy { .. }))
     }
 
-    /// Asks the server for log messages of this level and above, if it logs at all.
+    /// Asks the server for log messages of this level and above, if it logs at all. From 2026-07-28 on each request says
+    /// that for itself.
     pub(crate) async fn set_level(&self, level: portolan_wire::level::Level) {
-        if !self.0.welcome.has_logging {
+        if !self.revision().has_handshake() || !self.0.welcome.declares("logging") {
             return;
         }
-        let write = |_: u64, out: &mut Vec<u8>| {
-            out.extend_from_slice(format!(r#"{{"level":"{}"}}"#, level.as_str()).as_bytes());
-        };
+        let level = format!(r#""{}""#, level.as_str());
+        let write = |hop: &Hop<'_>, out: &mut Vec<u8>| write_own(hop, &[("level", &level)], out);
         let timeout = self.0.ground.outside.limits.call_timeout;
-        let ask = Ask { method: "logging/setLevel", params: &write, params_len: 32, timeout, aside: None };
-        if let Err(error) = self.request(ask).await {
+        if let Err(error) = self.request(Ask::own("logging/setLevel", &write, timeout)).await {
             tracing::debug!(server = %self.server(), %error, "the log level was not taken");
         }
     }
@@ -240,35 +354,31 @@ async fn cancelled(aside: Option<&Arc<Aside>>) {
     }
 }
 
-async fn open_link(
-    endpoint: &Endpoint,
-    inbox: &Arc<Inbox>,
-    ground: &Ground,
-) -> Result<(Link, Reply), ConnectError> {
-    let identity = &ground.outside.identity;
-    match endpoint {
-        Endpoint::Child(spec) => {
-            let link = StdioLink::open(spec, inbox.clone(), ground).map_err(ConnectError::Failed)?;
-            handshake::over(Link::Stdio(link), inbox, identity).await
+/// Ends a call whose caller has gone.
+struct Leaving<'l> {
+    session: &'l Session,
+    id: u64,
+    aside: Option<&'l Arc<Aside>>,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if self.aside.is_some_and(|aside| aside.ends_with_client()) {
+            self.session.cancel_upstream(self.id, Some(r#""the client has gone""#));
         }
-        Endpoint::Remote { kind, url, headers, origin } => {
-            let remote = Remote::new(ground.outside.outbound.clone(), *origin, url, headers)?;
-            if *kind == RemoteKind::Sse {
-                let link = SseLink::open(&remote, inbox.clone(), ground).await?;
-                return handshake::over(Link::Sse(link), inbox, identity).await;
-            }
-            let initialize = handshake::initialize(0, identity);
-            match HttpLink::open(remote.clone(), inbox.clone(), ground, initialize).await {
-                Ok((link, reply)) => Ok((Link::Http(link), reply)),
-                Err(OpenError::Connect(error)) => Err(error),
-                Err(OpenError::AnotherTransport(status)) if *kind == RemoteKind::Http => Err(
-                    ConnectError::Failed(format!("it answered {status} to initialize: is the url right?")),
-                ),
-                Err(OpenError::AnotherTransport(_)) => {
-                    let link = SseLink::open(&remote, inbox.clone(), ground).await?;
-                    handshake::over(Link::Sse(link), inbox, identity).await
-                }
-            }
+    }
+}
+
+/// Ends a stream that stands when nobody wants it any more.
+struct Standing<'s> {
+    session: &'s Session,
+    id: u64,
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        if !self.session.is_closed() {
+            self.session.cancel_upstream(self.id, None);
         }
     }
 }

@@ -32,6 +32,11 @@ pub fn raw_error(id: &str, error: &[u8]) -> Vec<u8> {
 
 /// A reply with an error of our own; `data` is raw JSON.
 pub fn error(id: &str, code: i32, message: &str, data: Option<&str>) -> Vec<u8> {
+    raw_error(id, &error_object(code, message, data))
+}
+
+/// The error by itself.
+pub fn error_object(code: i32, message: &str, data: Option<&str>) -> Vec<u8> {
     let mut object = format!(r#"{{"code":{code},"message":"#).into_bytes();
     json::write_text(message, &mut object);
     if let Some(data) = data {
@@ -39,7 +44,21 @@ pub fn error(id: &str, code: i32, message: &str, data: Option<&str>) -> Vec<u8> 
         object.extend_from_slice(data.as_bytes());
     }
     object.push(b'}');
-    raw_error(id, &object)
+    object
+}
+
+/// The code of an error object, if it has one.
+pub fn error_code(error: &str) -> Option<i64> {
+    Members::parse(error).ok()?.get("code")?.parse().ok()
+}
+
+/// A whole reply under another id: one that was begun for an earlier request.
+pub fn under_id(reply: &[u8], before: &str, now: &str) -> Vec<u8> {
+    let head = |id: &str| [br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), b","].concat();
+    match reply.strip_prefix(&head(before)[..]) {
+        Some(rest) => [&head(now)[..], rest].concat(),
+        None => reply.to_vec(),
+    }
 }
 
 /// A request with raw params.

@@ -24,6 +24,8 @@ pub struct Events {
     name: String,
     id: Option<String>,
     data: Option<Data>,
+    last_id: Option<String>,
+    retry_ms: Option<u64>,
 }
 
 /// One data line needs no copy; only a second one starts to gather.
@@ -35,7 +37,26 @@ enum Data {
 
 impl Events {
     pub fn new(limit: usize) -> Self {
-        Self { buffer: BytesMut::new(), scanned: 0, limit, name: String::new(), id: None, data: None }
+        Self {
+            buffer: BytesMut::new(),
+            scanned: 0,
+            limit,
+            name: String::new(),
+            id: None,
+            data: None,
+            last_id: None,
+            retry_ms: None,
+        }
+    }
+
+    /// The id of the last event, by which a stream that broke can be taken up again.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the sender wants to be left alone before that.
+    pub fn retry_ms(&self) -> Option<u64> {
+        self.retry_ms
     }
 
     pub fn feed(&mut self, chunk: &[u8]) {
@@ -96,7 +117,11 @@ impl Events {
             }
             b"event" => self.name = String::from_utf8_lossy(&value).into_owned(),
             b"id" => self.id = Some(String::from_utf8_lossy(&value).into_owned()),
-            // Comments, `retry` and what nobody knows.
+            b"retry" => {
+                self.retry_ms =
+                    std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok()).or(self.retry_ms);
+            }
+            // Comments and what nobody knows.
             _ => {}
         }
         Ok(())
@@ -104,6 +129,9 @@ impl Events {
 
     fn finish(&mut self) -> Option<Event> {
         let (name, id) = (std::mem::take(&mut self.name), self.id.take());
+        if id.is_some() {
+            self.last_id.clone_from(&id);
+        }
         let data = match self.data.take()? {
             Data::One(data) => data,
             Data::Many(data) => data.freeze(),
@@ -143,6 +171,18 @@ pub fn message(json: &[u8]) -> Vec<u8> {
     }
     out.push(b'\n');
     out
+}
+
+/// The same under an id, by which the stream can be taken up again after it.
+pub fn message_as(id: &str, json: &[u8]) -> Vec<u8> {
+    let mut out = format!("id: {id}\n").into_bytes();
+    out.extend_from_slice(&message(json));
+    out
+}
+
+/// An event that says nothing but its id: a stream that breaks before the first message can be taken up again.
+pub fn first_word(id: &str) -> Vec<u8> {
+    format!("id: {id}\ndata: \n\n").into_bytes()
 }
 
 /// Keeps an idle stream from being cut by whatever stands between.

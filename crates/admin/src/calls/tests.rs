@@ -38,6 +38,7 @@ fn content_and_all_else_stay_the_servers_own_bytes() {
         r#"{"content":[],"isError":true,"structuredContent":{"b":1,"a":"\u0041"},"_meta":{"k": 1},"new":[ ]}"#,
     );
     check("{}", r#"{"content":[],"isError":false}"#);
+    check(r#"{"resultType":"complete","content":[]}"#, r#"{"content":[],"isError":false}"#);
     check(r#"{"content":[],"metadata":"theirs"}"#, r#"{"content":[],"isError":false}"#);
 }
 

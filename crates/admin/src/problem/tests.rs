@@ -2,7 +2,7 @@
 
 use super::*;
 use http_body_util::BodyExt as _;
-use portolan_model::{ServerName, State};
+use portolan_model::{Kind, ServerName, State};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -101,10 +101,10 @@ fn f53_what_the_store_says_for_the_log_is_never_told() {
 
 #[test]
 fn br_005_names_that_lead_nowhere_or_to_several_places() {
-    let unknown = Unresolved::Unknown { name: "x".into() };
+    let unknown = Unresolved::unknown(Kind::Tools, "x");
     check(RouteError::from(unknown), 404, "TOOL_NOT_FOUND", "Tool not found: x");
     let candidates = vec!["a.x".to_owned(), "b.x".to_owned()];
-    let ambiguous = Unresolved::Ambiguous { name: "x".into(), candidates };
+    let ambiguous = Unresolved::Ambiguous { kind: Kind::Tools, name: "x".into(), candidates };
     let detail = "Tool name x is ambiguous: say which of a.x, b.x";
     let document = check(RouteError::from(ambiguous), 400, "TOOL_AMBIGUOUS", detail);
     assert_eq!(document["candidates"], json!(["a.x", "b.x"]));
@@ -112,7 +112,8 @@ fn br_005_names_that_lead_nowhere_or_to_several_places() {
 
 #[test]
 fn br_005_a_server_that_is_not_connected_is_503_with_its_state() {
-    let refusal = Refusal::unavailable("git", "ERROR", Some("no route".into()));
+    let refusal = Refusal::new(Code::ServerUnavailable, "server git is ERROR: no route");
+    let refusal = refusal.of_server("git").in_state("ERROR", Some("no route".into()));
     let document = check(refusal, 503, "SERVER_UNAVAILABLE", "server git is ERROR: no route");
     assert_eq!(document["server"], "git");
     assert_eq!(

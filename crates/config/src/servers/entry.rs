@@ -4,7 +4,9 @@ use super::reader::{Reader, Report};
 use crate::json::{Json, JsonPath, Object};
 use crate::nearest::nearest;
 use crate::quantity::{TIME_HELP, duration};
-use portolan_model::{Origin, RemoteKind, Secret, ServerName, ServerSpec, ToolFilter, TransportSpec};
+use portolan_model::{
+    Origin, RemoteKind, Secret, ServerName, ServerSpec, Sharing, ToolFilter, TransportSpec,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -107,6 +109,7 @@ pub(crate) fn read(
         timeout: extras.timeout,
         tools: extras.tools,
         health_check_url: extras.health_check_url,
+        sharing: extras.sharing,
         origin: Origin::File,
     })
 }
@@ -232,6 +235,7 @@ struct Extras {
     timeout: Option<Duration>,
     tools: ToolFilter,
     health_check_url: Option<Secret>,
+    sharing: Sharing,
 }
 
 fn extras(reader: &mut Reader<'_>) -> Extras {
@@ -259,8 +263,17 @@ fn extras(reader: &mut Reader<'_>) -> Extras {
     if health_check_url.as_ref().is_some_and(|url| !url.contains('$') && !is_web_address(url)) {
         own.problem("health_check_url", NO_WEB_ADDRESS);
     }
+    let sharing = match own.text("session").map(Sharing::parse) {
+        None => Sharing::default(),
+        Some(Some(sharing)) => sharing,
+        Some(None) => {
+            let known = Sharing::ALL.map(Sharing::as_str).join(", ");
+            own.problem("session", format!("session must be one of {known}"));
+            Sharing::default()
+        }
+    };
     let tools = tools(&mut own);
-    Extras { description, timeout, tools, health_check_url: health_check_url.map(Secret::new) }
+    Extras { description, timeout, tools, health_check_url: health_check_url.map(Secret::new), sharing }
 }
 
 fn tools(own: &mut Reader<'_>) -> ToolFilter {

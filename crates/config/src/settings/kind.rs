@@ -202,6 +202,36 @@ impl Kind for Bytes {
     }
 }
 
+pub(crate) struct Number;
+
+impl Kind for Number {
+    type Value = usize;
+    const ALLOWED: &'static str = "a whole number";
+
+    fn parse(text: &str, _: &Place) -> Option<usize> {
+        text.trim().parse().ok()
+    }
+
+    fn show(value: &usize) -> String {
+        value.to_string()
+    }
+}
+
+pub(crate) struct Switch;
+
+impl Kind for Switch {
+    type Value = bool;
+    const ALLOWED: &'static str = "true or false";
+
+    fn parse(text: &str, _: &Place) -> Option<bool> {
+        text.trim().parse().ok()
+    }
+
+    fn show(value: &bool) -> String {
+        value.to_string()
+    }
+}
+
 pub(crate) struct Count;
 
 impl Kind for Count {

@@ -19,7 +19,7 @@ pub(super) fn open(front: &Arc<Front>, view: View) -> Response {
     let Some(messages) = client.open_stream() else {
         return reply::status(StatusCode::INTERNAL_SERVER_ERROR, "the stream could not be opened");
     };
-    let Ok((id, _)) = front.sessions.open(client) else {
+    let Ok((id, _)) = front.open_session(client) else {
         return reply::status(
             StatusCode::SERVICE_UNAVAILABLE,
             "there are as many sessions as the limit allows",
@@ -39,7 +39,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.front.sessions.close(&self.id);
+        self.front.close_session(&self.id);
     }
 }
 

@@ -38,8 +38,11 @@ pub async fn serve(front: Arc<Front>, listener: TcpListener, surface: Surface) {
     loop {
         tokio::select! {
             () = front.stop.cancelled() => break,
-            _ = sweep.tick() => front.sessions.sweep(),
-            _ = tick.tick() => front.sessions.each(Client::tick),
+            _ = sweep.tick() => front.sweep_sessions(),
+            _ = tick.tick() => {
+                front.sessions.each(Client::tick);
+                front.nobodies.tick();
+            }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let connection = connection(front.clone(), surface.clone(), stream);

@@ -2,7 +2,7 @@
 
 use super::Response;
 use crate::body::Body;
-use crate::methods::Pieces;
+use crate::request::Pieces;
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};

@@ -1,13 +1,17 @@
 //! Streamable HTTP: a POST for each message, JSON back when nothing was streamed, an event stream else.
 
-use super::{Response, reply};
+use super::{Response, modern, reply};
 use crate::Front;
 use crate::body::{Body, Listening, Telling};
-use crate::methods::{Method, Pieces, Request, refusal};
+use crate::fault::refusal;
+use crate::feed::{Feed, Naming};
+use crate::parking::Answering;
+use crate::request::{Method, Pieces, Request};
 use crate::sessions::Held;
 use crate::styles::Transport;
+use crate::teller::{Sink, Teller};
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method as Verb, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming as Received;
@@ -17,8 +21,9 @@ use portolan_wire::{Incoming, Message, Revision, envelope, sse};
 use std::sync::Arc;
 use std::time::Duration;
 
-const SESSION: &str = "mcp-session-id";
-const PROTOCOL: &str = "mcp-protocol-version";
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const INVALID_REQUEST: i32 = -32600;
 /// A client that takes longer over its body is let go.
 const BODY: Duration = Duration::from_secs(30);
@@ -52,18 +57,22 @@ async fn take(
     match message {
         Incoming::One(Message::Request { id, method, params }) => {
             let request = Request::new(&line, id, &method, params);
+            if modern::is_meant(headers, &request) {
+                return modern::take(front, view, headers, request).await;
+            }
             if request.method == Method::Initialize {
                 return Ok(initialize(&front, &request, view));
             }
             let held = session(&front, &view, headers)?;
             Ok(answer(front, held, request).await)
         }
+        Incoming::One(Message::Notification { .. }) if modern::is_said(headers) => Ok(reply::accepted()),
         Incoming::One(Message::Notification { method, params }) => {
-            Front::notified(&session(&front, &view, headers)?.client, &method, params);
+            front.notified(&session(&front, &view, headers)?.client, &method, params);
             Ok(reply::accepted())
         }
-        Incoming::One(Message::Reply { .. }) => {
-            session(&front, &view, headers)?;
+        Incoming::One(Message::Reply { id, outcome }) => {
+            session(&front, &view, headers)?.client.questions.answered(id, outcome);
             Ok(reply::accepted())
         }
         Incoming::Batch(entries) => {
@@ -133,13 +142,13 @@ async fn forget(mut body: Received, limit: usize) {
     }
 }
 
-fn initialize(front: &Front, request: &Request, view: View) -> Response {
+fn initialize(front: &Arc<Front>, request: &Request, view: View) -> Response {
     let client = front.new_client(view);
     let answer = match front.initialize(&client, request, Transport::Http) {
         Ok(answer) => answer,
         Err(refused) => return reply::with_status(StatusCode::BAD_REQUEST, refused),
     };
-    let Ok((id, _)) = front.sessions.open(client) else {
+    let Ok((id, _)) = front.open_session(client) else {
         let text = "there are as many client sessions as the limit allows; try again later";
         let mut response =
             reply::with_status(StatusCode::SERVICE_UNAVAILABLE, refusal(request.id(), -32000, text));
@@ -174,13 +183,11 @@ fn session(front: &Front, view: &View, headers: &HeaderMap) -> Result<Arc<Held>,
     Ok(held)
 }
 
-/// Answers one request: as JSON if the answer is there before anything else, else as a stream.
+/// Answers one request of a session: as JSON if the answer is there before anything else, else as a stream that can be
+/// taken up again.
 async fn answer(front: Arc<Front>, held: Arc<Held>, request: Request) -> Response {
-    let aside: Arc<Aside> = Arc::default();
-    let mut answering = {
-        let (held, request, aside) = (held.clone(), request.clone(), aside.clone());
-        Box::pin(async move { front.answer(&held.client, &request, &aside).await })
-    };
+    let aside = Arc::new(Aside::of(held.client.number));
+    let mut answering = front.clone().answering(held.clone(), request.clone(), aside.clone());
     let done = tokio::select! {
         biased;
         answer = &mut answering => Some(answer),
@@ -189,14 +196,28 @@ async fn answer(front: Arc<Front>, held: Arc<Held>, request: Request) -> Respons
     match done {
         Some(Some(answer)) if !aside.has_notes() => reply::json(answer),
         done => {
-            let mut telling = Telling::new(held, request, aside);
-            match done {
-                Some(answer) => telling.finish(answer),
-                None => telling.go_on(answering),
+            let revision = held.client.terms().revision;
+            // Before 2025-03-26 there was no such stream, and so none that could be taken up again.
+            let is_resumable = revision > Revision::V2024_11_05;
+            let feed = if is_resumable { held.client.open_feed() } else { Feed::new(Naming::None) };
+            if revision >= Revision::V2025_11_25 {
+                feed.begin();
+            } else {
+                feed.show_life();
             }
-            reply::stream(Body::telling(telling))
+            let answering = done.map_or(answering, |answer| Box::pin(async move { answer }));
+            let began_as = request.id.clone();
+            let teller = Teller { front: front.clone(), held, request, aside, began_as, asked: Vec::new() };
+            tell(&front, teller, answering, feed)
         }
     }
+}
+
+/// Has an answer told by a task of its own, and gives the stream on which it is told.
+pub(super) fn tell(front: &Front, teller: Teller, answering: Answering, feed: Arc<Feed>) -> Response {
+    let reader = feed.read(None);
+    front.tasks.spawn(teller.tell(answering, Sink::Feed(feed)));
+    reply::stream(Body::telling(Telling::new(reader)))
 }
 
 /// GET: a stream for what belongs to no request.
@@ -205,7 +226,15 @@ fn listen(front: &Front, view: &View, headers: &HeaderMap) -> Result<Response, R
         let text = "Accept must list text/event-stream";
         return Err(reply::refused(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, text));
     }
+    if modern::is_said(headers) {
+        return Err(reply::not_allowed("POST"));
+    }
     let held = session(front, view, headers)?;
+    if let Some(event) = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok())
+        && let Some((feed, number)) = held.client.feed_of(event)
+    {
+        return Ok(reply::stream(Body::telling(Telling::new(feed.read(Some(number))))));
+    }
     match held.client.open_stream() {
         Some(messages) => {
             let mut listening = Listening::new(messages);
@@ -221,9 +250,12 @@ fn listen(front: &Front, view: &View, headers: &HeaderMap) -> Result<Response, R
 }
 
 /// DELETE: the client ends its session.
-fn leave(front: &Front, view: &View, headers: &HeaderMap) -> Result<Response, Refused> {
+fn leave(front: &Arc<Front>, view: &View, headers: &HeaderMap) -> Result<Response, Refused> {
+    if modern::is_said(headers) {
+        return Err(reply::not_allowed("POST"));
+    }
     session(front, view, headers)?;
     let id = headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or("");
-    front.sessions.close(id);
+    front.close_session(id);
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

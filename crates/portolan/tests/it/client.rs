@@ -374,6 +374,7 @@ async fn f48_a_client_that_stops_reading_is_let_go_and_its_call_gives_its_place_
         .fixture("one", &["--faults"])
         .env("PORTOLAN_LIMITS_CLIENT_STALL", "300ms")
         .env("PORTOLAN_LIMITS_REQUEST_BODY_BYTES", "32MiB")
+        .env("PORTOLAN_LIMITS_CALL_TIMEOUT", "3s")
         .env("PORTOLAN_LIMITS_IN_FLIGHT_PER_SERVER", "1");
     let (gateway, client) = ready(builder, &["one"]).await;
     // More than the sockets between the two hold, said during a call that never ends by itself.

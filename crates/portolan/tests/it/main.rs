@@ -14,6 +14,9 @@
     reason = "test code"
 )]
 
+mod bridge;
+mod bridge_profiles;
+mod bridge_tasks;
 mod catalog;
 mod cli;
 mod client;

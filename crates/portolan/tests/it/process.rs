@@ -33,13 +33,18 @@ async fn f01_a_command_that_is_missing_or_not_executable_is_an_error_with_its_re
 }
 
 #[tokio::test]
-async fn f02_a_child_that_exits_at_once_is_tried_four_times_and_its_code_and_last_words_are_told() {
+async fn f02_a_child_that_exits_at_once_is_not_started_without_end_and_its_code_and_last_words_are_told() {
     let flags = ["--exit", "3", "--stderr", "the licence has run out"];
     let builder = Gateway::builder().fixture("well", &[]).fixture("bad", &flags);
     let (gateway, client) = ready(builder, &["well"]).await;
     let told = gateway.stderr_contains("not connected").await;
     assert!(told.contains("exit status: 3") && told.contains("the licence has run out"), "{told}");
-    assert_eq!(gateway.journal("bad").starts(), 4, "one try and three quick retries");
+    // Its end may have been its answer to a question of the newer era, so the first try is made without it as well.
+    assert_eq!(
+        gateway.journal("bad").starts(),
+        5,
+        "one try, once more without the question, and three quick retries"
+    );
     let error = tool_error(&client, "bad.anything", json!({})).await;
     assert!(error.contains("exit status: 3") && error.contains("the licence has run out"), "{error}");
     echoes(&client, "well.echo").await;

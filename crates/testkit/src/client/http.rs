@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client as Pool;
@@ -68,6 +68,20 @@ impl HttpClient {
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.insert(name, value.parse().unwrap());
         self
+    }
+
+    /// The same with names that are known only at run time.
+    #[must_use]
+    pub(super) fn with_headers(&self, headers: &[(String, String)]) -> Self {
+        let mut client = self.clone();
+        for (name, value) in headers {
+            let name: HeaderName = name.parse().unwrap();
+            // What was set by hand before is meant.
+            if !client.headers.contains_key(&name) {
+                client.headers.insert(name, value.parse().unwrap());
+            }
+        }
+        client
     }
 
     pub fn session(&self) -> Option<String> {
@@ -183,7 +197,7 @@ impl HttpClient {
         request
     }
 
-    fn next_id(&self) -> String {
+    pub(super) fn next_id(&self) -> String {
         self.counter.fetch_add(1, Ordering::Relaxed).to_string()
     }
 }

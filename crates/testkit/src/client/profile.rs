@@ -1,16 +1,31 @@
 //! Who a client claims to be, and how it answers what servers ask it.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-/// The client's side of the handshake and its fixed answers.
-#[derive(Debug, Clone)]
+use crate::Record;
+
+/// From the params of a question to the result that answers it.
+type Answer = Arc<dyn Fn(&Value) -> Value + Send + Sync>;
+
+/// The client's side of the handshake and its answers.
+#[derive(Clone)]
 pub struct Profile {
     pub name: String,
     pub revision: String,
     pub capabilities: Value,
-    answers: BTreeMap<String, Value>,
+    answers: BTreeMap<String, Answer>,
+    asked: Arc<Record<Value>>,
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let answers: Vec<&String> = self.answers.keys().collect();
+        f.debug_struct("Profile").field("name", &self.name).field("answers", &answers).finish_non_exhaustive()
+    }
 }
 
 impl Default for Profile {
@@ -26,6 +41,7 @@ impl Profile {
             revision: "2025-11-25".to_owned(),
             capabilities: json!({}),
             answers: BTreeMap::new(),
+            asked: Arc::default(),
         }
     }
 
@@ -43,9 +59,24 @@ impl Profile {
 
     /// Answers every request of this method with this result. What has no answer here is only recorded.
     #[must_use]
-    pub fn answer(mut self, method: &str, result: Value) -> Self {
-        self.answers.insert(method.to_owned(), result);
+    pub fn answer(self, method: &str, result: Value) -> Self {
+        self.answer_with(method, move |_| result.clone())
+    }
+
+    /// The same with a result that depends on the params of the question.
+    #[must_use]
+    pub fn answer_with(
+        mut self,
+        method: &str,
+        result: impl Fn(&Value) -> Value + Send + Sync + 'static,
+    ) -> Self {
+        self.answers.insert(method.to_owned(), Arc::new(result));
         self
+    }
+
+    /// The questions so far, each as `{method, params}`, whichever way they came. Clones share the record.
+    pub fn asked(&self) -> &Arc<Record<Value>> {
+        &self.asked
     }
 
     pub(crate) fn initialize_params(&self) -> Value {
@@ -63,8 +94,14 @@ impl Profile {
         if method == "ping" {
             return Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} }));
         }
-        let result = self.answers.get(method)?;
+        let result = self.result_for(method, &message["params"])?;
         Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+    }
+
+    /// Notes a question, and answers it if it is one that this client answers.
+    pub(crate) fn result_for(&self, method: &str, params: &Value) -> Option<Value> {
+        self.asked.push(json!({ "method": method, "params": params }));
+        self.answers.get(method).map(|result| result(params))
     }
 }
 

@@ -84,14 +84,13 @@ impl Client for SseClient {
 
 async fn answer(messages: Arc<Record<Value>>, poster: HttpClient, profile: Profile) {
     let mut start = 0;
-    loop {
-        let Some((at, message)) =
-            messages.next_after(start, |message| profile.reply_to(message).is_some()).await
-        else {
-            return;
-        };
+    while let Some((at, message)) = messages.next_after(start, |_| true).await {
         start = at + 1;
-        poster.post(profile.reply_to(&message).unwrap().to_string()).await;
+        if let Some(reply) = profile.reply_to(&message) {
+            // Apart from reading: the next question need not wait for this answer to be taken.
+            let poster = poster.clone();
+            tokio::spawn(async move { poster.post(reply.to_string()).await });
+        }
     }
 }
 

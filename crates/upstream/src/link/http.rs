@@ -1,12 +1,12 @@
 //! A server over Streamable HTTP: each request a POST with its own answer, and one stream for the rest.
 
-use super::remote::{self, Kind, Remote};
+use super::remote::{self, Kind, Labels, Remote};
 use crate::error::{CallError, ConnectError};
 use crate::inbox::{Inbox, Taken};
 use crate::pending::Reply;
 use crate::session::Ground;
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use portolan_outbound::read_body;
@@ -23,11 +23,16 @@ const DRAIN: Duration = Duration::from_secs(1);
 const REOPEN: Duration = Duration::from_secs(1);
 const REOPEN_MOST: Duration = Duration::from_secs(30);
 const GOODBYE: Duration = Duration::from_secs(2);
+/// How often an answer that broke off is taken up again without anything new in it.
+const MOST_RESUMPTIONS: usize = 5;
 
+#[derive(Clone)]
 pub(crate) struct HttpLink {
     pub(crate) inbox: Arc<Inbox>,
     remote: Remote,
     has_session: bool,
+    /// Whether requests repeat in their headers what their bodies say, and have no session, as from 2026-07-28 on.
+    is_labelled: bool,
     limit: usize,
     ground: Ground,
 }
@@ -40,24 +45,45 @@ pub(crate) enum OpenError {
 }
 
 impl HttpLink {
-    /// Posts `initialize` and takes the session id from its answer.
-    pub(crate) async fn open(
-        remote: Remote,
-        inbox: Arc<Inbox>,
-        ground: &Ground,
-        initialize: Bytes,
-    ) -> Result<(Self, Reply), OpenError> {
+    pub(crate) fn new(remote: Remote, inbox: Arc<Inbox>, ground: &Ground) -> Self {
         let limit = ground.outside.limits.upstream_message_bytes;
-        let mut link = Self { inbox, remote, has_session: false, limit, ground: ground.clone() };
-        let failed = |error: CallError| OpenError::Connect(error.into());
-        let response = link
+        Self { inbox, remote, has_session: false, is_labelled: false, limit, ground: ground.clone() }
+    }
+
+    /// From here on requests stand for themselves.
+    pub(crate) fn labelled(mut self) -> Self {
+        self.is_labelled = true;
+        if let Ok(value) = Revision::V2026_07_28.as_str().parse() {
+            self.remote.header(PROTOCOL, value);
+        }
+        self.remote.make_room_for_labels();
+        self
+    }
+
+    /// Posts `server/discover`: the answer, or `None` from a server that has none.
+    pub(crate) async fn discover(&self, id: u64, discover: Bytes) -> Result<Option<Reply>, ConnectError> {
+        let labels = Labels { method: "server/discover", ..Labels::default() };
+        let response = self.remote.post_labelled(discover, &labels).await;
+        let response = response.map_err(|e| ConnectError::Failed(e.to_string()))?;
+        let status = response.status();
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            self.drain(response.into_body());
+            return Err(remote::refusal(status));
+        }
+        // Whatever a server of the older era says to this is not worth understanding.
+        Ok(self.read(response, id).await.ok())
+    }
+
+    /// Posts `initialize` and takes the session id from its answer.
+    pub(crate) async fn initialize(&mut self, id: u64, initialize: Bytes) -> Result<Reply, OpenError> {
+        let response = self
             .remote
             .post(initialize)
             .await
             .map_err(|e| OpenError::Connect(ConnectError::Failed(e.to_string())))?;
         let status = response.status();
         if !status.is_success() {
-            let reply = link.read(response, 0).await;
+            let reply = self.read(response, id).await;
             return Err(match (status, reply) {
                 (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) => {
                     OpenError::Connect(remote::refusal(status))
@@ -74,12 +100,15 @@ impl HttpLink {
                 _ => OpenError::Connect(remote::refusal(status)),
             });
         }
-        if let Some(id) = response.headers().get(SESSION) {
-            link.remote.header(SESSION, id.clone());
-            link.has_session = true;
+        self.meet(response.headers());
+        self.read(response, id).await.map_err(|error| OpenError::Connect(error.into()))
+    }
+
+    fn meet(&mut self, headers: &HeaderMap) {
+        if let Some(id) = headers.get(SESSION) {
+            self.remote.header(SESSION, id.clone());
+            self.has_session = true;
         }
-        let reply = link.read(response, 0).await.map_err(failed)?;
-        Ok((link, reply))
     }
 
     /// What was negotiated goes along with every request from now on, where the revision asks for it.
@@ -91,10 +120,19 @@ impl HttpLink {
         }
     }
 
-    pub(crate) async fn request(&self, id: u64, body: Bytes) -> Result<Reply, CallError> {
+    pub(crate) fn is_labelled(&self) -> bool {
+        self.is_labelled
+    }
+
+    pub(crate) async fn request(
+        &self,
+        id: u64,
+        body: Bytes,
+        labels: &Labels<'_>,
+    ) -> Result<Reply, CallError> {
         // From here on only the server's own word says that nothing was taken in.
         self.inbox.pending.begin_write(id);
-        let response = self.post(body).await?;
+        let response = self.post(body, self.is_labelled.then_some(labels)).await?;
         if self.has_session && response.status() == StatusCode::NOT_FOUND {
             return Err(self.forgotten());
         }
@@ -102,8 +140,12 @@ impl HttpLink {
     }
 
     /// Posts; a server that cannot even be reached has ended the session, which the lifeline learns at once.
-    async fn post(&self, body: Bytes) -> Result<Response<Incoming>, CallError> {
-        self.remote.post(body).await.map_err(|error| {
+    async fn post(&self, body: Bytes, labels: Option<&Labels<'_>>) -> Result<Response<Incoming>, CallError> {
+        let posted = match labels {
+            Some(labels) => self.remote.post_labelled(body, labels).await,
+            None => self.remote.post(body).await,
+        };
+        posted.map_err(|error| {
             let error = remote::call_error(&error, &self.inbox);
             if matches!(error, CallError::NotSent { .. }) {
                 self.inbox.pending.refuse(&error);
@@ -132,12 +174,12 @@ impl HttpLink {
                 match self.inbox.take(&body, Some(id)) {
                     Taken::Reply(reply) => Ok(reply),
                     Taken::Failed(error) => Err(error),
-                    Taken::Done | Taken::Answer(_) => Err(self
+                    Taken::Done | Taken::Answer(_) | Taken::Later(_) => Err(self
                         .inbox
                         .broken(&format_args!("its answer ({status}) holds no reply to the request"))),
                 }
             }
-            Kind::Stream if status.is_success() => self.read_stream(response.into_body(), id).await,
+            Kind::Stream if status.is_success() => self.read_streams(response.into_body(), id).await,
             Kind::Stream | Kind::Other => {
                 self.drain(response.into_body());
                 Err(self.inbox.broken(&format_args!("it answered {status} without a JSON-RPC message")))
@@ -145,22 +187,61 @@ impl HttpLink {
         }
     }
 
-    async fn read_stream(&self, mut body: Incoming, id: u64) -> Result<Reply, CallError> {
+    /// Reads an answer's stream to its reply. One that breaks off is taken up again where it broke, if the server has
+    /// given its events ids; a request is never sent again for that.
+    async fn read_streams(&self, body: Incoming, id: u64) -> Result<Reply, CallError> {
         let mut events = Events::new(self.limit);
+        let mut ended = self.read_stream(body, id, &mut events).await;
+        let (mut reached, mut tries) = (events.last_id().map(str::to_owned), 0);
+        loop {
+            let error = match ended {
+                Ok(reply) => return Ok(reply),
+                Err(Broken::Off(error)) => error,
+                Err(Broken::Finally(error)) => return Err(error),
+            };
+            let Some(after) = reached.clone().filter(|_| !self.is_labelled && tries < MOST_RESUMPTIONS)
+            else {
+                return Err(error);
+            };
+            tries += 1;
+            let pause = events.retry_ms().map_or(REOPEN, Duration::from_millis).min(REOPEN_MOST);
+            tokio::time::sleep(pause).await;
+            let response = match self.remote.get_stream(Some(&after)).await {
+                Ok(response) if response.status().is_success() && remote::kind(&response) == Kind::Stream => {
+                    response
+                }
+                Ok(response) => {
+                    self.drain(response.into_body());
+                    return Err(error);
+                }
+                Err(_) => return Err(error),
+            };
+            let mut next = Events::new(self.limit);
+            ended = self.read_stream(response.into_body(), id, &mut next).await;
+            if let Some(last) = next.last_id().filter(|last| *last != after) {
+                (reached, tries) = (Some(last.to_owned()), 0);
+            }
+            events = next;
+        }
+    }
+
+    async fn read_stream(&self, mut body: Incoming, id: u64, events: &mut Events) -> Result<Reply, Broken> {
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|e| self.inbox.lost(format!("its stream broke: {e}")))?;
+            let frame = frame.map_err(|e| Broken::Off(self.inbox.lost(format!("its stream broke: {e}"))))?;
             let Some(chunk) = frame.data_ref() else { continue };
             events.feed(chunk);
-            while let Some(event) = events
-                .next_event()
-                .map_err(|e| CallError::TooLarge { server: self.inbox.server.clone(), limit: e.limit })?
-            {
+            let too_large = |limit| CallError::TooLarge { server: self.inbox.server.clone(), limit };
+            while let Some(event) = events.next_event().map_err(|e| Broken::Finally(too_large(e.limit)))? {
+                if event.data.is_empty() {
+                    continue;
+                }
                 match self.inbox.take(&event.data, Some(id)) {
                     Taken::Done => {}
-                    Taken::Answer(answer) => self.tell_soon(answer.into()),
+                    Taken::Answer(answer) => self.tell_soon(async move { answer }),
+                    Taken::Later(later) => self.answer_later(later),
                     Taken::Failed(error) => {
                         self.drain(body);
-                        return Err(error);
+                        return Err(Broken::Finally(error));
                     }
                     Taken::Reply(reply) => {
                         self.drain(body);
@@ -169,7 +250,7 @@ impl HttpLink {
                 }
             }
         }
-        Err(self.inbox.lost("its stream ended without the reply"))
+        Err(Broken::Off(self.inbox.lost("its stream ended without the reply")))
     }
 
     /// Reads what is left of an answer, so that its connection can be used again.
@@ -184,7 +265,7 @@ impl HttpLink {
     }
 
     pub(crate) async fn tell(&self, body: Bytes) -> Result<(), CallError> {
-        let response = self.post(body).await?;
+        let response = self.post(body, None).await?;
         let status = response.status();
         self.drain(response.into_body());
         match status {
@@ -194,10 +275,25 @@ impl HttpLink {
         }
     }
 
-    fn tell_soon(&self, body: Bytes) {
-        let (remote, tasks) = (self.remote.clone(), &self.ground.tasks);
-        tasks.spawn(async move {
-            if let Ok(Ok(response)) = tokio::time::timeout(GOODBYE, remote.post(body)).await {
+    fn answer_later(&self, later: crate::question::Later) {
+        let inbox = self.inbox.clone();
+        self.tell_soon(async move {
+            let id = later.id.clone();
+            let answer = later.message().await;
+            inbox.answered(&id);
+            answer
+        });
+    }
+
+    /// Answers the server when there is an answer.
+    fn tell_soon(&self, answer: impl Future<Output = Vec<u8>> + Send + 'static) {
+        let (remote, closed) = (self.remote.clone(), self.ground.closed.clone());
+        self.ground.tasks.spawn(async move {
+            let answer = tokio::select! {
+                () = closed.cancelled() => return,
+                answer = answer => answer,
+            };
+            if let Ok(Ok(response)) = tokio::time::timeout(GOODBYE, remote.post(answer.into())).await {
                 read_body(response.into_body(), 64 * 1024).await.ok();
             }
         });
@@ -213,15 +309,7 @@ impl HttpLink {
     /// Keeps the server's own stream open: what belongs to no request comes here, and its loss tells at once that the
     /// server is gone.
     pub(crate) fn listen(&self) {
-        let listener = Self {
-            inbox: self.inbox.clone(),
-            remote: self.remote.clone(),
-            has_session: self.has_session,
-            limit: self.limit,
-            ground: self.ground.clone(),
-        };
-        let stop = self.ground.stop.clone();
-        let closed = self.ground.closed.clone();
+        let (listener, stop, closed) = (self.clone(), self.ground.stop.clone(), self.ground.closed.clone());
         self.ground.tasks.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -233,8 +321,9 @@ impl HttpLink {
 
     async fn keep_listening(&self) {
         let mut pause = REOPEN;
+        let mut reached: Option<String> = None;
         loop {
-            match self.remote.get_stream().await {
+            match self.remote.get_stream(reached.as_deref()).await {
                 Err(error) if error.was_sent() => {}
                 Err(error) => {
                     self.inbox.pending.refuse(&self.inbox.lost(error.to_string()));
@@ -253,9 +342,11 @@ impl HttpLink {
                     return;
                 }
                 Ok(response) => {
-                    if self.hear(response.into_body()).await {
+                    let heard = self.hear(response.into_body()).await;
+                    if heard.is_something {
                         pause = REOPEN;
                     }
+                    reached = heard.last_id.or(reached);
                 }
             }
             tokio::time::sleep(pause).await;
@@ -263,22 +354,40 @@ impl HttpLink {
         }
     }
 
-    /// Reads one stream to its end; says whether anything came.
-    async fn hear(&self, mut body: Incoming) -> bool {
+    /// Reads one stream to its end.
+    async fn hear(&self, mut body: Incoming) -> Heard {
         let mut events = Events::new(self.limit);
-        let mut has_heard = false;
+        let mut is_something = false;
         while let Some(Ok(frame)) = body.frame().await {
             let Some(chunk) = frame.data_ref() else { continue };
             events.feed(chunk);
             while let Ok(Some(event)) = events.next_event() {
-                has_heard = true;
-                if let Taken::Answer(answer) = self.inbox.take(&event.data, None) {
-                    self.tell_soon(answer.into());
+                is_something = true;
+                if event.data.is_empty() {
+                    continue;
+                }
+                match self.inbox.take(&event.data, None) {
+                    Taken::Answer(answer) => self.tell_soon(async move { answer }),
+                    Taken::Later(later) => self.answer_later(later),
+                    Taken::Done | Taken::Reply(_) | Taken::Failed(_) => {}
                 }
             }
         }
-        has_heard
+        Heard { is_something, last_id: events.last_id().map(str::to_owned) }
     }
+}
+
+/// What came on a stream.
+struct Heard {
+    is_something: bool,
+    last_id: Option<String>,
+}
+
+/// How a stream ended without the reply.
+enum Broken {
+    /// The rest may still be had.
+    Off(CallError),
+    Finally(CallError),
 }
 
 /// The statuses after which the specification lets a client try the older transport.

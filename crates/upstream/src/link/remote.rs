@@ -23,6 +23,9 @@ pub(crate) struct Remote {
 
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const CALL: HeaderValue = HeaderValue::from_static("tools/call");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Remote {
@@ -74,6 +77,12 @@ impl Remote {
         Ok(Self { uri, ..self.clone() })
     }
 
+    /// Has the headers of every request begin with room for what most of them will say.
+    pub(crate) fn make_room_for_labels(&mut self) {
+        self.headers.insert(METHOD, CALL);
+        self.headers.insert(NAME, CALL);
+    }
+
     pub(crate) fn header(&mut self, name: &'static str, value: HeaderValue) {
         self.headers.insert(name, value);
     }
@@ -82,10 +91,26 @@ impl Remote {
         self.outbound.send(self.request(Method::POST, Full::new(body)), self.origin).await
     }
 
-    pub(crate) async fn get_stream(&self) -> Result<Response<Incoming>, OutboundError> {
+    /// A POST that repeats in its headers what its body says, as 2026-07-28 wants it.
+    pub(crate) async fn post_labelled(
+        &self,
+        body: Bytes,
+        labels: &Labels<'_>,
+    ) -> Result<Response<Incoming>, OutboundError> {
+        let mut request = self.request(Method::POST, Full::new(body));
+        labels.write(request.headers_mut());
+        self.outbound.send(request, self.origin).await
+    }
+
+    /// Opens the server's own stream, or one that broke where it broke.
+    pub(crate) async fn get_stream(&self, after: Option<&str>) -> Result<Response<Incoming>, OutboundError> {
         let mut request = self.request(Method::GET, Full::default());
-        request.headers_mut().insert(ACCEPT, STREAM);
-        request.headers_mut().remove(CONTENT_TYPE);
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, STREAM);
+        headers.remove(CONTENT_TYPE);
+        if let Some(value) = after.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert("last-event-id", value);
+        }
         self.outbound.send(request, self.origin).await
     }
 
@@ -99,6 +124,40 @@ impl Remote {
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
         request
+    }
+}
+
+/// What the headers of a request repeat of its body.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Labels<'a> {
+    pub(crate) method: &'a str,
+    /// The name or URI that is asked for.
+    pub(crate) name: Option<&'a str>,
+    /// Arguments that the tool wants mirrored: header names and values, ready to be sent.
+    pub(crate) mirrored: &'a [(&'a str, String)],
+}
+
+impl Labels<'_> {
+    fn write(&self, headers: &mut HeaderMap) {
+        let mut set = |name: HeaderName, value: &str| {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(name, value);
+            }
+        };
+        if self.method.as_bytes() != CALL.as_bytes() {
+            set(METHOD, self.method);
+        }
+        if let Some(name) = self.name {
+            set(NAME, &portolan_wire::headers::encode(name));
+        }
+        for (name, value) in self.mirrored {
+            if let Ok(name) = name.parse() {
+                set(name, value);
+            }
+        }
+        if self.name.is_none() {
+            headers.remove(NAME);
+        }
     }
 }
 

@@ -25,7 +25,7 @@ impl SseLink {
         inbox: Arc<Inbox>,
         ground: &Ground,
     ) -> Result<Self, ConnectError> {
-        let response = remote.get_stream().await.map_err(|e| ConnectError::Failed(e.to_string()))?;
+        let response = remote.get_stream(None).await.map_err(|e| ConnectError::Failed(e.to_string()))?;
         if !response.status().is_success() {
             return Err(remote::refusal(response.status()));
         }
@@ -55,19 +55,36 @@ impl SseLink {
                 event = stream.next() => event,
             };
             match event {
-                Ok(event) => {
-                    if let Taken::Answer(answer) = self.inbox.take(&event.data, None) {
-                        let (endpoint, inbox) = (self.endpoint.clone(), self.inbox.clone());
-                        self.ground
-                            .tasks
-                            .spawn(async move { post(&endpoint, &inbox, answer.into()).await.ok() });
+                Ok(event) => match self.inbox.take(&event.data, None) {
+                    Taken::Answer(answer) => self.post_soon(async move { answer }),
+                    Taken::Later(later) => {
+                        let inbox = self.inbox.clone();
+                        self.post_soon(async move {
+                            let id = later.id.clone();
+                            let answer = later.message().await;
+                            inbox.answered(&id);
+                            answer
+                        });
                     }
-                }
+                    Taken::Done | Taken::Reply(_) | Taken::Failed(_) => {}
+                },
                 Err(reason) => break reason,
             }
         };
         self.inbox.pending.close(&self.inbox.lost(reason));
         self.ground.closed.cancel();
+    }
+
+    /// Answers the server when there is an answer.
+    fn post_soon(&self, answer: impl Future<Output = Vec<u8>> + Send + 'static) {
+        let (endpoint, inbox, closed) =
+            (self.endpoint.clone(), self.inbox.clone(), self.ground.closed.clone());
+        self.ground.tasks.spawn(async move {
+            tokio::select! {
+                () = closed.cancelled() => {}
+                answer = answer => post(&endpoint, &inbox, answer.into()).await.unwrap_or_default(),
+            }
+        });
     }
 
     pub(crate) async fn request(&self, id: u64, body: Bytes) -> Result<(), CallError> {

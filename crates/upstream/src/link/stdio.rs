@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Lines waiting to be written; calls beyond that wait in their own tasks.
 const QUEUE: usize = 256;
@@ -49,6 +50,7 @@ impl StdioLink {
             stop: ground.stop.clone(),
             closed: ground.closed.clone(),
             answers: queue.downgrade(),
+            tasks: ground.tasks.clone(),
         };
         ground.tasks.spawn(keeper.keep(running, pipes, outgoing));
         Ok(Self { inbox, queue })
@@ -76,6 +78,7 @@ struct Keeper {
     stop: CancellationToken,
     closed: CancellationToken,
     answers: mpsc::WeakSender<Outgoing>,
+    tasks: TaskTracker,
 }
 
 impl Keeper {
@@ -240,6 +243,20 @@ impl Keeper {
                     // A child that asks faster than it reads gets no answer: the queue stays bounded.
                     queue.try_send(Outgoing::Plain(answer.into())).unwrap_or_default();
                 }
+            }
+            Taken::Later(later) => {
+                let (queue, inbox, closed) = (self.answers.clone(), self.inbox.clone(), self.closed.clone());
+                self.tasks.spawn(async move {
+                    let id = later.id.clone();
+                    let answer = tokio::select! {
+                        answer = later.message() => answer,
+                        () = closed.cancelled() => return,
+                    };
+                    inbox.answered(&id);
+                    if let Some(queue) = queue.upgrade() {
+                        queue.send(Outgoing::Plain(answer.into())).await.unwrap_or_default();
+                    }
+                });
             }
         }
     }

@@ -1,0 +1,248 @@
+//! The params of a request on its way to a server: a name or a URI is swapped, `_meta` is stamped for the hop, and all else
+//! passes as the bytes it is.
+
+use crate::envelope::Malformed;
+use crate::json::{self, Members};
+use crate::level::Level;
+use crate::meta;
+use crate::revision::Revision;
+use std::borrow::Cow;
+use std::io::Write as _;
+
+/// The params as they came. What is authorised and what is forwarded are this one reading of them.
+#[derive(Debug, Default)]
+pub struct Params<'a> {
+    members: Members<'a>,
+    meta: Option<Members<'a>>,
+    len: usize,
+}
+
+/// What the next hop wants in every request.
+#[derive(Debug, Clone, Copy)]
+pub struct Hop<'h> {
+    pub revision: Revision,
+    /// Our own id for the request, which is also its progress token.
+    pub token: u64,
+    /// Who we are, as raw JSON.
+    pub client_info: &'h str,
+    /// The Portolan that is asking, as raw JSON: in requests of our own, so that one which leads back to us can tell.
+    pub via: &'h str,
+}
+
+/// What one request says for itself where there was no handshake to say it.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp<'s> {
+    /// The client's capabilities as raw JSON.
+    pub capabilities: &'s str,
+    pub level: Option<Level>,
+    /// Whether it is a request of our own, and not a client's.
+    pub is_own: bool,
+}
+
+impl Stamp<'static> {
+    /// Of a request of our own: nobody can be asked anything for it.
+    pub const OWN: Self = Self { capabilities: "{}", level: None, is_own: true };
+}
+
+/// What is to be different from how it came.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Changes<'c> {
+    /// Members with another value, as raw JSON; one that was not there is added. An empty value takes the member away.
+    pub set: &'c [(&'c str, &'c str)],
+}
+
+impl<'a> Params<'a> {
+    pub fn parse(params: Option<&'a str>) -> Result<Self, Malformed> {
+        let Some(params) = params else { return Ok(Self::default()) };
+        let members = Members::parse(params)?;
+        let meta = members.get("_meta").filter(|raw| raw.starts_with('{')).map(Members::parse).transpose()?;
+        Ok(Self { members, meta, len: params.len() })
+    }
+
+    /// A member as raw JSON.
+    pub fn get(&self, key: &str) -> Option<&'a str> {
+        self.members.get(key)
+    }
+
+    /// A member that is a text.
+    pub fn text(&self, key: &str) -> Option<Cow<'a, str>> {
+        self.members.get(key).and_then(json::text)
+    }
+
+    /// An entry of `_meta` as raw JSON.
+    pub fn meta(&self, key: &str) -> Option<&'a str> {
+        self.meta.as_ref()?.get(key)
+    }
+
+    /// The caller's progress token, as it wrote it.
+    pub fn progress_token(&self) -> Option<&'a str> {
+        self.meta("progressToken")
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.members.iter()
+    }
+
+    /// How long the params were as they came.
+    pub fn byte_len(&self) -> usize {
+        self.len
+    }
+
+    /// Writes the params for the server behind.
+    pub fn write(&self, hop: &Hop<'_>, stamp: &Stamp<'_>, changes: &Changes<'_>, out: &mut Vec<u8>) {
+        let changed = |key: &str| changes.set.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
+        let mut object = Object::begin(out);
+        for (key, value) in self.members.iter() {
+            match changed(key) {
+                Some("") => {}
+                Some(other) => object.member(key, other),
+                None if key == "_meta" => match &self.meta {
+                    Some(meta) => write_meta(Some(meta), hop, stamp, object.key(key)),
+                    None => object.member(key, value),
+                },
+                None => object.member(key, value),
+            }
+        }
+        for (key, value) in changes.set.iter().filter(|(k, v)| !v.is_empty() && self.get(k).is_none()) {
+            object.member(key, value);
+        }
+        if self.get("_meta").is_none() && !hop.revision.has_handshake() {
+            write_meta(None, hop, stamp, object.key("_meta"));
+        }
+        object.end();
+    }
+}
+
+/// Writes the params of a request of our own.
+pub fn write_own(hop: &Hop<'_>, members: &[(&str, &str)], out: &mut Vec<u8>) {
+    Params::default().write(hop, &Stamp::OWN, &Changes { set: members }, out);
+}
+
+fn write_meta(meta: Option<&Members<'_>>, hop: &Hop<'_>, stamp: &Stamp<'_>, out: &mut Vec<u8>) {
+    let mut object = Object::begin(out);
+    for (key, value) in meta.iter().flat_map(|meta| meta.iter()) {
+        if key == "progressToken" {
+            // Writing into a vector cannot fail.
+            write!(object.key(key), "{}", hop.token).unwrap_or_default();
+        } else if !meta::is_of_one_hop(key) {
+            object.member(key, value);
+        }
+    }
+    if !hop.revision.has_handshake() {
+        json::write_text(hop.revision.as_str(), object.known(meta::PROTOCOL_VERSION));
+        object.known(meta::CLIENT_INFO).extend_from_slice(hop.client_info.as_bytes());
+        object.known(meta::CLIENT_CAPABILITIES).extend_from_slice(stamp.capabilities.as_bytes());
+        if stamp.is_own {
+            object.known(meta::VIA).extend_from_slice(hop.via.as_bytes());
+        }
+        if let Some(level) = stamp.level {
+            json::write_text(level.as_str(), object.known(meta::LOG_LEVEL));
+        }
+    }
+    object.end();
+}
+
+/// An object that is being written member by member.
+struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    is_first: bool,
+}
+
+impl<'o> Object<'o> {
+    fn begin(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, is_first: true }
+    }
+
+    /// Writes a key and gives the place for its value.
+    fn key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !self.is_first {
+            self.out.push(b',');
+        }
+        self.is_first = false;
+        json::write_text(key, self.out);
+        self.out.push(b':');
+        self.out
+    }
+
+    /// The same for a key of our own, which has nothing to escape.
+    fn known(&mut self, key: &'static str) -> &mut Vec<u8> {
+        self.out.extend_from_slice(if self.is_first { b"\"" } else { b",\"" });
+        self.is_first = false;
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    fn member(&mut self, key: &str, value: &str) {
+        self.key(key).extend_from_slice(value.as_bytes());
+    }
+
+    fn end(self) {
+        self.out.push(b'}');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: &str = r#"{"name":"portolan"}"#;
+
+    #[track_caller]
+    fn check(revision: Revision, params: &str, changes: &[(&str, &str)], expected: &str) {
+        let hop = Hop { revision, token: 7, client_info: INFO, via: "[]" };
+        let stamp = Stamp { capabilities: r#"{"sampling":{}}"#, level: Some(Level::Info), is_own: false };
+        let mut out = Vec::new();
+        Params::parse(Some(params)).unwrap().write(&hop, &stamp, &Changes { set: changes }, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn arguments_pass_as_bytes_and_the_token_is_ours() {
+        check(
+            Revision::V2025_11_25,
+            r#"{"name":"a.b","arguments":{"x": 1.0e2 ,"é":"\u00e9"},"_meta":{"progressToken":"t","k":[ 1 ]}}"#,
+            &[("name", r#""b""#)],
+            r#"{"name":"b","arguments":{"x": 1.0e2 ,"é":"\u00e9"},"_meta":{"progressToken":7,"k":[ 1 ]}}"#,
+        );
+    }
+
+    #[test]
+    fn a_request_without_token_gets_none() {
+        check(Revision::V2025_11_25, r#"{"name":"b"}"#, &[], r#"{"name":"b"}"#);
+    }
+
+    #[test]
+    fn what_belongs_to_one_hop_is_not_passed_on() {
+        let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"00-1"}"#;
+        check(
+            Revision::V2025_06_18,
+            &format!(r#"{{"name":"b","_meta":{meta}}}"#),
+            &[],
+            r#"{"name":"b","_meta":{"traceparent":"00-1"}}"#,
+        );
+    }
+
+    #[test]
+    fn a_server_of_2026_07_28_is_told_everything_in_every_request() {
+        let stamped = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"portolan"},"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"io.modelcontextprotocol/logLevel":"info"}"#;
+        check(Revision::V2026_07_28, r#"{"name":"b"}"#, &[], &format!(r#"{{"name":"b",{stamped}}}"#));
+    }
+
+    #[test]
+    fn members_can_be_added_and_taken_away() {
+        check(
+            Revision::V2025_11_25,
+            r#"{"name":"b","requestState":"s"}"#,
+            &[("requestState", ""), ("task", "{}")],
+            r#"{"name":"b","task":{}}"#,
+        );
+    }
+
+    #[test]
+    fn a_key_given_twice_is_refused_in_params_and_in_meta() {
+        assert!(Params::parse(Some(r#"{"name":"a","name":"b"}"#)).is_err());
+        assert!(Params::parse(Some(r#"{"_meta":{"a":1,"a":2}}"#)).is_err());
+    }
+}
