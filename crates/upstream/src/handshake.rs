@@ -170,6 +170,13 @@ pub(crate) fn judge(reply: &Reply) -> Verdict {
     }
 }
 
+/// Whether an error is one that only servers of the newer era know.
+pub(crate) fn is_of_the_newer_era(reply: &Reply) -> bool {
+    let Reply::Error(error) = reply else { return false };
+    let code = std::str::from_utf8(error).ok().and_then(answer::error_code);
+    matches!(code, Some(-32022..=-32020))
+}
+
 /// The instances named in a `_meta` entry.
 pub(crate) fn instances(value: Option<&serde_json::Value>) -> Vec<String> {
     let list = value.and_then(|v| v.as_array()).into_iter().flatten();

@@ -146,8 +146,18 @@ impl Opening<'_> {
         let link = HttpLink::new(remote.clone(), inbox.clone(), ground).labelled();
         let patience = PATIENCE.min(ground.outside.limits.connect_timeout / 3);
         // One that leaves the question open may still answer the older one.
-        let asked = timeout(patience, link.discover(0, handshake::discover(0, identity))).await;
-        let Some(reply) = asked.unwrap_or(Ok(None))? else { return Ok(None) };
+        let ask = || timeout(patience, link.discover(0, handshake::discover(0, identity)));
+        let Some(mut reply) = ask().await.unwrap_or(Ok(None))? else { return Ok(None) };
+        if handshake::is_of_the_newer_era(&reply) {
+            // It knows the question and did not like something about it: once more, and not the other question.
+            reply = match ask().await.unwrap_or(Ok(None))? {
+                Some(again) => again,
+                None => reply,
+            };
+            if let Reply::Error(_) = reply {
+                return Welcome::of_discover(&reply, identity).map(|_| None);
+            }
+        }
         match handshake::judge(&reply) {
             Verdict::Legacy => Ok(None),
             Verdict::Modern | Verdict::Refused => {

@@ -2,6 +2,7 @@
 
 from contextlib import asynccontextmanager
 
+import mcp_types as types
 from fastmcp import Client
 from fastmcp.client.transports import SSETransport, StdioTransport, StreamableHttpTransport
 
@@ -18,35 +19,53 @@ def transport(endpoint):
             return StdioTransport(command=endpoint["command"], args=endpoint["args"], env=endpoint["env"])
 
 
-class Session:
-    def __init__(self, client, logs):
-        self.client, self.logs = client, logs
-
-    def agreed(self):
-        return {"revision": self.client.protocol_version, "server": steps.plain(self.client.server_info)}
-
+class Session(steps.Session):
     async def ping(self):
         await self.client.ping()
 
-    async def set_level(self, level):
-        await self.client.set_logging_level(level)
-
-    async def list_tools(self):
+    async def tools(self):
         return await self.client.list_tools()
 
     async def call(self, name, arguments, on_progress):
-        return await self.client.call_tool_mcp(name, arguments, progress_handler=on_progress)
+        return await self.client.call_tool_mcp(name, arguments, progress_handler=on_progress, meta=self.meta)
+
+    async def prompts(self):
+        return await self.client.list_prompts_mcp()
+
+    async def prompt(self, name, arguments):
+        return await self.client.get_prompt_mcp(name, arguments)
+
+    async def resources(self):
+        return await self.client.list_resources_mcp()
+
+    async def read(self, uri):
+        return await self.client.read_resource_mcp(uri)
+
+    async def templates(self):
+        return await self.client.list_resource_templates_mcp()
+
+    async def complete(self, ref, argument):
+        return await self.client.complete_mcp(ref, argument)
+
+
+def handlers(heard):
+    """Its handlers get the same as the SDK's, in another order."""
+    sampling = heard.answering("sampling/createMessage", types.CreateMessageResult)
+    elicitation = heard.answering("elicitation/create", types.ElicitResult)
+    roots = heard.answers.get("roots/list", {}).get("roots")
+    return {
+        "sampling_handler": sampling and (lambda messages, params, context: sampling(context, params)),
+        "elicitation_handler": elicitation and (lambda message, kind, params, context: elicitation(context, params)),
+        "roots": roots and [root["uri"] for root in roots],
+    }
 
 
 @asynccontextmanager
-async def connect(endpoint, mode):
-    logs = []
-
-    async def log(message):
-        logs.append(steps.plain(message))
-
-    async with Client(transport(endpoint), mode=mode, log_handler=log) as client:
-        yield Session(client, logs)
+async def connect(endpoint, mode, heard):
+    handled = {name: handler for name, handler in handlers(heard).items() if handler}
+    way = transport(endpoint)
+    async with Client(way, mode=mode, log_handler=heard.log, message_handler=heard.message, **handled) as client:
+        yield Session(client, heard, types, client.protocol_version, client.server_info)
 
 
 steps.run(connect)

@@ -2,7 +2,7 @@
 
 from contextlib import asynccontextmanager
 
-from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp import ClientSession, StdioServerParameters, stdio_client, types
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -21,36 +21,21 @@ def transport(endpoint):
             )
 
 
-class Session:
-    def __init__(self, client, welcome, logs):
-        self.client, self.welcome, self.logs = client, welcome, logs
-
-    def agreed(self):
-        return {"revision": self.welcome.protocolVersion, "server": steps.plain(self.welcome.serverInfo)}
-
-    async def ping(self):
-        await self.client.send_ping()
-
-    async def set_level(self, level):
-        await self.client.set_logging_level(level)
-
-    async def list_tools(self):
-        return (await self.client.list_tools()).tools
-
-    async def call(self, name, arguments, on_progress):
-        return await self.client.call_tool(name, arguments, progress_callback=on_progress)
-
-
 @asynccontextmanager
-async def connect(endpoint, mode):
-    logs = []
-
-    async def log(params):
-        logs.append(steps.plain(params))
-
-    async with transport(endpoint) as streams, ClientSession(*streams[:2], logging_callback=log) as client:
+async def connect(endpoint, mode, heard):
+    async with (
+        transport(endpoint) as streams,
+        ClientSession(
+            *streams[:2],
+            logging_callback=heard.log,
+            message_handler=heard.message,
+            sampling_callback=heard.answering("sampling/createMessage", types.CreateMessageResult),
+            elicitation_callback=heard.answering("elicitation/create", types.ElicitResult),
+            list_roots_callback=heard.answering("roots/list", types.ListRootsResult),
+        ) as client,
+    ):
         welcome = await client.initialize()
-        yield Session(client, welcome, logs)
+        yield steps.Session(client, heard, types, welcome.protocolVersion, welcome.serverInfo)
 
 
 steps.run(connect)

@@ -3,12 +3,13 @@
 import warnings
 from contextlib import asynccontextmanager
 
+import mcp_types as types
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 
 import steps
 
-# Pings and log levels are of the past in 2026-07-28, and what we speak here is older than that.
+# It warns of what 2026-07-28 has no more, and is made to use it with older revisions.
 warnings.simplefilter("ignore")
 
 
@@ -22,35 +23,18 @@ def server(endpoint):
             return StdioServerParameters(command=endpoint["command"], args=endpoint["args"], env=endpoint["env"])
 
 
-class Session:
-    def __init__(self, client, logs):
-        self.client, self.logs = client, logs
-
-    def agreed(self):
-        return {"revision": self.client.protocol_version, "server": steps.plain(self.client.server_info)}
-
-    async def ping(self):
-        await self.client.send_ping()
-
-    async def set_level(self, level):
-        await self.client.set_logging_level(level)
-
-    async def list_tools(self):
-        return (await self.client.list_tools()).tools
-
-    async def call(self, name, arguments, on_progress):
-        return await self.client.call_tool(name, arguments, progress_callback=on_progress)
-
-
 @asynccontextmanager
-async def connect(endpoint, mode):
-    logs = []
-
-    async def log(params):
-        logs.append(steps.plain(params))
-
-    async with Client(server(endpoint), mode=mode, logging_callback=log) as client:
-        yield Session(client, logs)
+async def connect(endpoint, mode, heard):
+    async with Client(
+        server(endpoint),
+        mode=mode,
+        logging_callback=heard.log,
+        message_handler=heard.message,
+        sampling_callback=heard.answering("sampling/createMessage", types.CreateMessageResult),
+        elicitation_callback=heard.answering("elicitation/create", types.ElicitResult),
+        list_roots_callback=heard.answering("roots/list", types.ListRootsResult),
+    ) as client:
+        yield steps.Session(client, heard, types, client.protocol_version, client.server_info)
 
 
 steps.run(connect)

@@ -5,31 +5,82 @@ const { setTimeout: sleep } = require("node:timers/promises");
 
 const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
 
-/** How long log messages that are due may come after the answer that they belong to. */
+/** How long what is due beside an answer may come after it: logs, news of a resource, tools that are found later. */
 const LOGS_DUE_MS = 2000;
+const UPDATE_DUE_MS = 8000;
+const LIST_DUE_MS = 20000;
+
+async function within(ms, isThere) {
+  const until = Date.now() + ms;
+  while (!(await isThere()) && Date.now() < until) await sleep(10);
+}
+
+/** What a server says and asks beside its answers, and the answers that the job has for what it asks. */
+class Heard {
+  logs = [];
+  updated = [];
+  asked = [];
+
+  constructor(answers) {
+    this.answers = answers ?? {};
+  }
+
+  /** Who can answer says so. */
+  get capabilities() {
+    const can = (method) => method in this.answers;
+    return {
+      ...(can("sampling/createMessage") && { sampling: {} }),
+      ...(can("elicitation/create") && { elicitation: {} }),
+      ...(can("roots/list") && { roots: { listChanged: true } }),
+    };
+  }
+
+  answer(method, params) {
+    this.asked.push({ method, params });
+    return this.answers[method];
+  }
+}
+
+/** Requests of which only the result is of interest; both SDKs name them alike. */
+const ASK = {
+  prompts: (client) => client.listPrompts(),
+  prompt: (client, { name, arguments: given }) => client.getPrompt({ name, arguments: given }),
+  resources: (client) => client.listResources(),
+  read: (client, { uri }) => client.readResource({ uri }),
+  templates: (client) => client.listResourceTemplates(),
+  complete: (client, { ref, argument }) => client.complete({ ref, argument }),
+};
 
 const play = {
   async ping(session) {
-    await session.ping();
+    await session.client.ping();
     return {};
   },
   async level(session, step) {
     await session.setLevel(step.level);
     return {};
   },
-  async list(session) {
-    return { tools: (await session.list()).tools };
+  async list(session, step) {
+    let tools = [];
+    // Once, unless there are tools that have to turn up.
+    const isThere = (due) => tools.some(({ name }) => name === due);
+    await within(LIST_DUE_MS, async () => {
+      ({ tools } = await session.client.listTools());
+      return (step.until ?? []).every(isThere);
+    });
+    return { tools };
   },
   async call(session, step) {
-    const [logsBefore, progressBefore] = [session.logs.length, session.progress.length];
+    const { heard } = session;
+    const [logsBefore, progressBefore] = [heard.logs.length, session.progress.length];
     const result = await session.call(
       { name: step.name, arguments: step.arguments },
       step.progress ? { onprogress: () => {} } : undefined,
     );
     const progress = session.progress.slice(progressBefore);
-    const until = Date.now() + LOGS_DUE_MS;
-    while (session.logs.length - logsBefore < (step.logs ?? 0) && Date.now() < until) await sleep(10);
-    return { result, progress, logs: session.logs.slice(logsBefore) };
+    const logs = () => heard.logs.slice(logsBefore);
+    await within(LOGS_DUE_MS, () => (step.logs ?? []).every((due) => logs().some(({ data }) => data === due)));
+    return { result, progress, logs: logs() };
   },
   async cancel(session, step) {
     const abort = new AbortController();
@@ -42,7 +93,26 @@ const play = {
     abort.abort(step.reason);
     return { ended: await ended };
   },
+  async subscribe(session, step) {
+    await session.subscribe(step.uri);
+    return {};
+  },
+  async updated(session, step) {
+    const { updated } = session.heard;
+    await within(UPDATE_DUE_MS, () => updated.includes(step.uri));
+    return { updated: [...new Set(updated)] };
+  },
 };
+
+/** What comes of a step, and what the client was asked meanwhile. */
+async function done(session, step) {
+  const before = session.heard.asked.length;
+  const came = play[step.do]
+    ? await play[step.do](session, step)
+    : { result: await ASK[step.do](session.client, step) };
+  const asked = session.heard.asked.slice(before);
+  return asked.length > 0 ? { ...came, asked } : came;
+}
 
 /**
  * Notes the progress that a transport delivers, from after the handshake on. The SDKs' own `onprogress` is no witness:
@@ -61,21 +131,23 @@ function progressOf(transport) {
   return seen;
 }
 
-/** `connect(endpoint, mode)` gives the SDK's client in the one shape that the steps use. */
+/** `connect(endpoint, mode, heard)` gives the SDK's client in the one shape that the steps use. */
 async function run(connect) {
   const { sessions } = JSON.parse(readFileSync(process.argv[2], "utf8"));
-  for (const { endpoint, mode, steps } of sessions) {
-    const session = await connect(endpoint, mode);
+  for (const { endpoint, mode, steps, answers } of sessions) {
+    const heard = new Heard(answers);
+    const session = { heard, ...(await connect(endpoint, mode, heard)) };
     say({ did: "connect", ...session.agreed() });
     for (const step of steps) {
+      const { do: did, name = step.uri } = step;
       try {
-        say({ did: step.do, name: step.name, ...(await play[step.do](session, step)) });
+        say({ did, name, ...(await done(session, step)) });
       } catch (error) {
-        say({ did: step.do, name: step.name, error: `${error}` });
+        say({ did, name, error: `${error}` });
       }
     }
-    await session.close();
+    await session.client.close();
   }
-};
+}
 
 module.exports = { run, progressOf };

@@ -4,8 +4,14 @@ const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { SSEClientTransport } = require("@modelcontextprotocol/sdk/client/sse.js");
 const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio.js");
 const { StreamableHTTPClientTransport } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
-const { LoggingMessageNotificationSchema } = require("@modelcontextprotocol/sdk/types.js");
+const types = require("@modelcontextprotocol/sdk/types.js");
 const { progressOf, run } = require("./steps.cjs");
+
+const ASKED = {
+  "sampling/createMessage": types.CreateMessageRequestSchema,
+  "elicitation/create": types.ElicitRequestSchema,
+  "roots/list": types.ListRootsRequestSchema,
+};
 
 function transport({ kind, url, command, args, env }) {
   if (kind === "http") return new StreamableHTTPClientTransport(new URL(url));
@@ -13,10 +19,17 @@ function transport({ kind, url, command, args, env }) {
   return new StdioClientTransport({ command, args, env, stderr: "inherit" });
 }
 
-async function connect(endpoint) {
-  const client = new Client({ name: "interop-typescript-v1", version: "1.0.0" });
-  const logs = [];
-  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.push(params));
+async function connect(endpoint, _mode, heard) {
+  const { capabilities } = heard;
+  const client = new Client({ name: "interop-typescript-v1", version: "1.0.0" }, { capabilities });
+  client.setNotificationHandler(types.LoggingMessageNotificationSchema, ({ params }) => void heard.logs.push(params));
+  client.setNotificationHandler(
+    types.ResourceUpdatedNotificationSchema,
+    ({ params }) => void heard.updated.push(params.uri),
+  );
+  for (const method of Object.keys(heard.answers)) {
+    client.setRequestHandler(ASKED[method], ({ params }) => heard.answer(method, params));
+  }
   const way = transport(endpoint);
   let revision;
   way.setProtocolVersion = ((inner) => (version) => {
@@ -25,14 +38,12 @@ async function connect(endpoint) {
   })(way.setProtocolVersion);
   await client.connect(way);
   return {
-    logs,
+    client,
     progress: progressOf(way),
     agreed: () => ({ revision, server: client.getServerVersion() }),
-    ping: () => client.ping(),
     setLevel: (level) => client.setLoggingLevel(level),
-    list: () => client.listTools(),
     call: (params, options) => client.callTool(params, undefined, options),
-    close: () => client.close(),
+    subscribe: (uri) => client.subscribeResource({ uri }),
   };
 }
 

@@ -3,9 +3,10 @@
 import json
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from .bench import LEGACY, MODERN
 from .places import Places
 from .report import Failed
 
@@ -17,9 +18,17 @@ class Client:
     name: str
     program: str
     mode: str
-    """What the SDK calls it: `legacy`, or `auto` for those that ask for 2026-07-28 first."""
+    """`legacy`, `auto` for one that asks for 2026-07-28 first, or the revision that it insists on."""
     cancels: bool = True
     """Whether it tells the server when its user gives a call up."""
+    subscribes: bool = True
+    """Whether it can be made to ask for news of a resource."""
+    asks_over: tuple[str, ...] = ("stdio", "http", "sse")
+    """Where `auto` asks; elsewhere it begins with the handshake."""
+
+    def revision(self, kind: str) -> str:
+        """What it and a server that speaks every revision agree on."""
+        return MODERN if self.mode == MODERN or self.mode == "auto" and kind in self.asks_over else LEGACY
 
 
 CLIENTS = [
@@ -29,16 +38,25 @@ CLIENTS = [
     Client("python-v2-legacy", "python_v2.py", "legacy"),
     Client("python-v2-auto", "python_v2.py", "auto"),
     Client("python-v1", "python_v1.py", "legacy", cancels=False),
-    Client("fastmcp-v4", "fastmcp_v4.py", "auto"),
+    Client("fastmcp-v4", "fastmcp_v4.py", "auto", subscribes=False, asks_over=("stdio", "http")),
 ]
 
 
-def play(places: Places, client: Client, name: str, sessions: list[tuple[dict, list[dict]]]) -> list[list[dict]]:
+@dataclass(frozen=True)
+class Visit:
+    """One session: where, what is done there, and what is said to a server that asks, by the method."""
+
+    endpoint: dict
+    steps: list[dict]
+    answers: dict[str, dict] = field(default_factory=dict)
+
+
+def play(places: Places, client: Client, name: str, visits: list[Visit]) -> list[list[dict]]:
     """The lines of each session: `connect`, then one for each step."""
     job = places.scratch / f"{name}.job.json"
     log = places.logs / f"{name}.log"
-    wanted = [{"endpoint": endpoint, "mode": client.mode, "steps": steps} for endpoint, steps in sessions]
-    job.write_text(json.dumps({"sessions": wanted}, indent=2))
+    sessions = [{**vars(visit), "mode": client.mode} for visit in visits]
+    job.write_text(json.dumps({"sessions": sessions}, indent=2))
     program = places.interop / "clients" / client.program
     runtime = places.node if program.suffix == ".cjs" else places.python(program.stem)
     env = {

@@ -1,141 +1,108 @@
-"""The official conformance suite against one server by itself, and its payloads against the direct path."""
+"""The official conformance suite, both requirement sets, through the gateway to each form of server: twelve runs."""
 
 import json
-import os
-import threading
-from functools import cached_property
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
 
-from .clients import CLIENTS, play, run
+from .bench import FORMS, LEGACY, MODERN, Bench, Form
 from .places import Places
-from .processes import Started
-from .report import Case, Failed, expect
+from .report import Case, Failed
 
-REVISION = "2025-11-25"
-
-# What the gateway carries so far. Of the suite's other scenarios for 2025-11-25, these come with the bridge:
-# completion-complete, resources-*, prompts-*, tools-call-sampling, tools-call-elicitation,
-# elicitation-sep1034-defaults, elicitation-sep1330-enums, server-sse-polling.
-SCENARIOS = [
-    "server-initialize",
-    "logging-set-level",
-    "ping",
-    "tools-list",
-    "tools-call-simple-text",
-    "tools-call-image",
-    "tools-call-audio",
-    "tools-call-embedded-resource",
-    "tools-call-mixed-content",
-    "tools-call-with-logging",
-    "tools-call-error",
-    "tools-call-with-progress",
-    "server-sse-multiple-streams",
-    "dns-rebinding-protection",
-    # Not scored by the suite.
-    "server-session-lifecycle",
-    "json-schema-2020-12",
-]
-
-# How the fixture is reached from the gateway.
-BEHIND = {
-    "stdio": [],
-    "http": ["--transport", "http"],
-    "http-stateless": ["--transport", "http", "--stateless", "--json"],
-    "sse": ["--transport", "sse"],
-}
-
-CALLED = [
-    "test_simple_text",
-    "test_image_content",
-    "test_audio_content",
-    "test_embedded_resource",
-    "test_multiple_content_types",
-    "test_tool_with_logging",
-    "test_error_handling",
-    "test_tool_with_progress",
-    "json_schema_2020_12_tool",
-]
+LIMIT_S = 600
+REVISIONS = [LEGACY, MODERN]
 
 
-class Bench:
-    """One gateway with the fixture behind it in every way."""
+@dataclass(frozen=True)
+class Scenario:
+    """What came of one scenario of the suite."""
 
-    def __init__(self, places: Places, started: Started) -> None:
-        self.places, self.started = places, started
-        self.lock = threading.Lock()
+    name: str
+    passed: int
+    failed: int
+    warned: int
+    """What a revision only recommends."""
+    unscored: str | None
+    """Why the suite does not count it, if it does not."""
+    complaints: tuple[str, ...] = ()
 
-    @cached_property
-    def direct(self) -> dict[str, dict]:
-        """The fixture's own endpoints."""
-        fixture = self.places.program("portolan-fixture")
-        endpoints = {"stdio": {"kind": "stdio", "command": fixture, "args": [], "env": {}}}
-        for name, flags in BEHIND.items():
-            if flags:
-                url = self.started.listening([fixture, *flags], self.places.logs / f"fixture-{name}.log")
-                endpoints[name] = {"kind": "sse" if name == "sse" else "http", "url": url}
-        return endpoints
-
-    @cached_property
-    def url(self) -> str:
-        folder = self.places.scratch / "conformance"
-        folder.mkdir()
-        entries = {name: entry(endpoint) for name, endpoint in self.direct.items()}
-        servers = folder / "servers.json"
-        servers.write_text(json.dumps({"mcpServers": entries}))
-        line = [self.places.program("portolan"), "serve", "--config", str(servers), "--listen", "127.0.0.1:0"]
-        line += ["--data", str(folder / "data")]
-        env = {"XDG_CONFIG_HOME": str(folder)}
-        return self.started.listening(line, self.places.logs / "conformance-gateway.log", env)
-
-    def server(self, name: str) -> str:
-        with self.lock:
-            return f"{self.url}/servers/{name}"
+    @property
+    def checks(self) -> int:
+        return self.passed + self.failed + self.warned
 
 
-def entry(endpoint: dict) -> dict:
-    if endpoint["kind"] == "stdio":
-        return {"command": endpoint["command"], "args": endpoint["args"]}
-    return {"type": endpoint["kind"], "url": endpoint["url"]}
+Runs = dict[tuple[str, str], list[Scenario]]
+"""By the names of the form and of the revision."""
 
 
-def cases(places: Places, started: Started) -> list[Case]:
-    bench = Bench(places, started)
-    suite = [
-        Case(f"conformance/{name}/{scenario}", lambda name=name, scenario=scenario: judge(bench, name, scenario))
-        for name in BEHIND
-        for scenario in SCENARIOS
+def cases(bench: Bench, runs: Runs) -> list[Case]:
+    case = lambda *run: Case(f"conformance/{run[0].name}/{run[1]}", lambda: judge(bench, *run, runs))
+    # By revision first: the two cases that run at a time are at different servers.
+    return [case(form, revision) for revision in REVISIONS for form in FORMS]
+
+
+def judge(bench: Bench, form: Form, revision: str, runs: Runs) -> str:
+    name = f"conformance-{form.name}-{revision}"
+    results = bench.places.scratch / name
+    log = bench.places.logs / f"{name}.log"
+    line = [*suite(bench.places), "server", "--url", bench.url(form), "--requirements", revision]
+    code, out = ran([*line, "--output-dir", str(results)], log)
+    scenarios = read(results, out)
+    runs[form.name, revision] = scenarios
+    log.write_text("\n".join([out, "=== COMPLAINTS ===", *complaints(scenarios), ""]))
+    if code != 0:
+        scored = complaints([each for each in scenarios if each.failed and not each.unscored])
+        raise Failed("\n    ".join([f"exit code {code}", *scored]), None if scored else log)
+    return counted(scenarios)
+
+
+def complaints(scenarios: list[Scenario]) -> list[str]:
+    return [f"{each.name}: {complaint}" for each in scenarios for complaint in each.complaints]
+
+
+def counted(scenarios: list[Scenario]) -> str:
+    scored = [each for each in scenarios if not each.unscored]
+    others = [each for each in scenarios if each.unscored]
+    failing = sum(1 for each in others if each.failed)
+    passed, failed = sum(each.passed for each in scored), sum(each.failed for each in scored)
+    warned = sum(each.warned for each in scored)
+    checks = f"{passed} checks passed, {failed} failed, {warned} warnings in {len(scored)} scenarios"
+    return f"{checks}; not scored: {len(others)}, of which {failing} do not pass"
+
+
+def suite(places: Places) -> list[str]:
+    return [places.node, str(places.node_modules / "@modelcontextprotocol/conformance/dist/index.js")]
+
+
+def ran(line: list[str], log: Path, **options) -> tuple[int, str]:
+    """The exit code and all that the suite wrote, which is in the log too."""
+    with log.open("wb") as out:
+        try:
+            done = subprocess.run(
+                line, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=LIMIT_S, **options
+            )
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"no end within {LIMIT_S} s", log) from late
+    return done.returncode, log.read_text(errors="replace")
+
+
+def read(results: Path, out: str) -> list[Scenario]:
+    """What the suite saved in a folder for each scenario, in the order in which it ran them."""
+    order = re.findall(r"^=== Running scenario: (\S+) ===$", out, re.MULTILINE)
+    unscored = dict(re.findall(r"^  [✓✗] (\S+) \((.+)\)$", out, re.MULTILINE))
+    saved = {}
+    for file in results.glob("server-*/checks.json"):
+        name = re.fullmatch(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z", file.parent.name)[1]
+        saved[name] = json.loads(file.read_text())
+    return [scenario(name, saved.get(name, []), unscored.get(name)) for name in order]
+
+
+def scenario(name: str, checks: list[dict], unscored: str | None) -> Scenario:
+    count = lambda status: sum(1 for check in checks if check["status"] == status)
+    complaints = [
+        f"{check['status']} {check['id']}: {check.get('errorMessage') or check['description']}"
+        for check in checks
+        if check["status"] in ("FAILURE", "WARNING")
     ]
-    payloads = [Case(f"payloads/{name}", lambda name=name: compare(bench, name)) for name in BEHIND]
-    return [*payloads, *suite]
-
-
-def judge(bench: Bench, name: str, scenario: str) -> str:
-    places = bench.places
-    suite = places.node_modules / "@modelcontextprotocol/conformance/dist/index.js"
-    url = f"{bench.server(name)}/mcp"
-    line = [places.node, str(suite), "server", "--url", url, "--scenario", scenario, "--spec-version", REVISION]
-    log = places.logs / f"conformance-{name}-{scenario}.log"
-    out = run([*line, "--verbose"], log, dict(os.environ))
-    log.write_text(out)
-    return out.strip().splitlines()[-1][:100]
-
-
-def compare(bench: Bench, name: str) -> str:
-    """The list, every result, its progress and its log messages are deeply equal to those of the direct path."""
-    through = bench.server(name)
-    ways = [
-        bench.direct[name],
-        {"kind": "http", "url": f"{through}/mcp"},
-        {"kind": "sse", "url": f"{through}/sse"},
-    ]
-    calls = [{"do": "call", "name": tool, "arguments": {"a": 1}, "progress": True} for tool in CALLED]
-    for call in calls:
-        call["logs"] = 3 if call["name"] == "test_tool_with_logging" else 0
-    steps = [{"do": "level", "level": "info"}, {"do": "list"}, *calls]
-    direct, *others = play(bench.places, CLIENTS[0], f"payloads-{name}", [(way, steps) for way in ways])
-    for line in direct[1:]:
-        if "error" in line:
-            raise Failed(f"{line} on the direct path")
-    for front, lines in zip(("/mcp", "/sse"), others, strict=True):
-        for mine, its in zip(lines[1:], direct[1:], strict=True):
-            expect(mine == its, f"{front}: {its['did']} {its.get('name') or ''} differs", {"direct": its, "here": mine})
-    return f"the list and {len(calls)} calls, twice, equal to the direct path"
+    return Scenario(name, count("SUCCESS"), count("FAILURE"), count("WARNING"), unscored, tuple(complaints))

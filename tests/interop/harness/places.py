@@ -14,6 +14,8 @@ class Places:
     programs: Path
     """Where cargo put the debug builds."""
     installed: Path
+    page: Path
+    """What the conformance suite counted, as it is committed."""
     scratch: Path
     """Emptied at the start of every run."""
     logs: Path
@@ -27,6 +29,7 @@ class Places:
             interop=interop,
             programs=root / os.environ.get("CARGO_TARGET_DIR", "target") / "debug",
             installed=installed,
+            page=root / "docs/matrix.md",
             scratch=installed / "scratch",
             logs=installed / "logs",
         )

@@ -6,19 +6,21 @@ import time
 from functools import cached_property
 from pathlib import Path
 
-from .clients import CLIENTS, Client, play
+from .bench import LEGACY
+from .clients import CLIENTS, Client, Visit, play
 from .neighbours import Neighbour, Neighbourhood, servers_file
 from .places import Places
 from .processes import Started
 from .report import Case, Failed, expect
 
-REVISION = "2025-11-25"
 # What stands between a server's name and its tool's; without `--names`, clients over stdio get colons.
 SEPARATORS = {"stdio": ":", "http": ".", "sse": "."}
 STYLES = {"dot": ".", "colon": ":", "safe": "__"}
 # Servers of Node and Python take seconds to start: a client that lists only once waits for them.
 PATIENT = {"PORTOLAN_LIST_WAIT": "60s"}
 LONG_RUNNING_STEPS = 4
+# What the fixture's tool says of itself; others may call it at the same time.
+LOGGED = ["Tool execution started", "Tool processing data", "Tool execution completed"]
 
 
 class Gateways:
@@ -37,8 +39,8 @@ class Gateways:
         """What each server lists to a client that is connected to it directly."""
         folder = self.folder("direct")
         servers = self.neighbourhood.servers(folder)
-        sessions = [(endpoint_of(server), [{"do": "list"}]) for server in servers]
-        lists = play(self.places, CLIENTS[0], "direct", sessions)
+        visits = [Visit(endpoint_of(server), [{"do": "list"}]) for server in servers]
+        lists = play(self.places, CLIENTS[0], "direct", visits)
         return {server.name: lines[1]["tools"] for server, lines in zip(servers, lists, strict=True)}
 
     @cached_property
@@ -49,9 +51,9 @@ class Gateways:
     def serving_safe(self) -> "Front":
         return self.serve("serve-safe", "--names", "safe")
 
-    def serve(self, name: str, *flags: str) -> "Front":
+    def serve(self, name: str, *flags: str, only: tuple[str, ...] = ()) -> "Front":
         folder = self.folder(name)
-        servers = self.neighbourhood.servers(folder)
+        servers = self.servers(folder, only)
         line = [self.places.program("portolan"), "serve", "--config", servers_file(servers, folder)]
         log = self.places.logs / f"{name}.log"
         env = {**PATIENT, "XDG_CONFIG_HOME": str(folder), "PORTOLAN_DATA": str(folder / "data")}
@@ -62,10 +64,18 @@ class Gateways:
         """Over HTTP the gateway that all share; over stdio the one that the client of this name will start."""
         if kind != "stdio":
             return self.get("serving")
+        self.get("neighbourhood")
+        return self.started_by_client(name, *flags)
+
+    def started_by_client(self, name: str, *flags: str, only: tuple[str, ...] = ()) -> "Front":
         folder = self.folder(name)
-        servers = self.get("neighbourhood").servers(folder)
+        servers = self.servers(folder, only)
         line = [self.places.program("portolan"), "--config", servers_file(servers, folder), *flags]
         return Front(folder, servers, line=line)
+
+    def servers(self, folder: Path, only: tuple[str, ...]) -> list[Neighbour]:
+        every = self.neighbourhood.servers(folder)
+        return [server for server in every if not only or server.name in only]
 
     def folder(self, name: str) -> Path:
         folder = self.places.scratch / name
@@ -118,10 +128,11 @@ def through(gateways: Gateways, client: Client, kind: str) -> str:
     truth = gateways.get("truth")
     front = gateways.front(kind, name)
     separator = SEPARATORS[kind]
-    played = steps(front.servers, separator, tag=name)
-    (lines,) = play(gateways.places, client, name, [(front.endpoint(kind), played)])
+    revision = client.revision(kind)
+    played = [*steps(front.servers, separator, tag=name), still_there(revision)]
+    (lines,) = play(gateways.places, client, name, [Visit(front.endpoint(kind), played)])
     connected, *rest = lines
-    expect(connected["revision"] == REVISION, "the revision is another", connected)
+    expect(connected["revision"] == revision, "the revision is another", connected)
     expect(connected["server"]["name"] == "portolan", "this is not Portolan", connected)
     for line in rest:
         expect("error" not in line, f"{line['did']} {line.get('name') or ''} failed", line.get("error"))
@@ -130,7 +141,9 @@ def through(gateways: Gateways, client: Client, kind: str) -> str:
     called = [line for line in rest if line["did"] == "call"]
     check_calls(called, front.servers, separator)
     check_progress(called[-2])
-    check_logs(called[-1])
+    # In 2026-07-28 logs belong to a request; whose they are, one server over stdio that several clients use cannot say.
+    if revision == LEGACY or kind == "stdio":
+        check_logs(called[-1])
     cancelled = rest[-2]
     expect(cancelled["ended"] == "cancelled", "the call was not cancelled", cancelled)
     if client.cancels:
@@ -143,8 +156,8 @@ def names(gateways: Gateways, style: str) -> str:
     front = gateways.front("stdio", f"names-{style}", "--names", style)
     called = [f"notes{separator}add_note" for separator in STYLES.values()]
     calls = [{"do": "call", "name": name, "arguments": {"text": "splice"}} for name in called]
-    session = (front.endpoint("stdio"), [{"do": "list"}, *calls])
-    (lines,) = play(gateways.places, CLIENTS[0], f"names-{style}", [session])
+    visit = Visit(front.endpoint("stdio"), [{"do": "list"}, *calls])
+    (lines,) = play(gateways.places, CLIENTS[0], f"names-{style}", [visit])
     _, listed, *answers = lines
     check_list(listed["tools"], gateways.get("truth"), front.servers, STYLES[style], is_whole=False)
     for name, line in zip(called, answers, strict=True):
@@ -169,10 +182,14 @@ def steps(servers: list[Neighbour], separator: str, tag: str) -> list[dict]:
         *calls,
         {"do": "level", "level": "info"},
         {"do": "call", "name": long_running, "arguments": arguments, "progress": True},
-        {"do": "call", "name": named("fixture", "test_tool_with_logging"), "arguments": {}, "logs": 3},
+        {"do": "call", "name": named("fixture", "test_tool_with_logging"), "arguments": {}, "logs": LOGGED},
         slow | {"after_ms": 500, "reason": "not wanted any more"},
-        {"do": "ping"},
     ]
+
+
+def still_there(revision: str) -> dict:
+    """Whether one is served; 2026-07-28 has no ping."""
+    return {"do": "ping" if revision == LEGACY else "list"}
 
 
 def check_list(listed: list[dict], truth: dict, servers: list[Neighbour], separator: str, is_whole: bool) -> None:
@@ -211,7 +228,7 @@ def check_progress(line: dict) -> None:
 
 def check_logs(line: dict) -> None:
     told = [log["data"] for log in line["logs"]]
-    for due in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+    for due in LOGGED:
         expect(due in told, f"no log message {due!r}", line["logs"])
 
 
