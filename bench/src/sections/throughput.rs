@@ -42,6 +42,7 @@ pub(super) async fn measure(lab: &Lab) -> Result<Section> {
     let over_stdio = lab.gateway(&[lab.behind_stdio("echo", HANDSHAKE)]).await?;
     let mut paths = vec![
         Path::http("direct, HTTP", &echo, CALLERS).await?,
+        Path::stateless("direct, HTTP, no session", &newer).await?,
         Path::http("hop, HTTP → HTTP", &hop, CALLERS).await?.charged(&hop),
         Path::http("portolan, HTTP → HTTP, 64 sessions", &over_http, CALLERS).await?.charged(&over_http),
         Path::http("portolan, HTTP → HTTP, 1 session", &over_http, 1).await?.charged(&over_http),
@@ -152,8 +153,9 @@ fn report(paths: &[Path], section: &mut Section) {
         let cpu = path.between.map(|_| path.cpu_us());
         section.row(path.label, [Some(path.speed()), Some(median(path.p50.iter().copied())), cpu]);
     }
-    let [direct, hop, many, one, stateless, to_stdio, pipe, pipe_gateway] = paths else { return };
+    let [direct, bare, hop, many, one, stateless, to_stdio, pipe, pipe_gateway] = paths else { return };
     section.row("portolan / direct, HTTP", [Some(ratio(many.speed(), direct.speed()))]);
+    section.row("no session / sessions, direct", [Some(ratio(bare.speed(), direct.speed()))]);
     section.row("portolan / direct, stdio", [Some(ratio(pipe_gateway.speed(), pipe.speed()))]);
     section.at_least("portolan / hop, 64 sessions", (ratio(many.speed(), hop.speed()), "×"), 0.7);
     section.at_least("portolan / hop, 1 session", (ratio(one.speed(), hop.speed()), "×"), 0.7);

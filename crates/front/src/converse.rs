@@ -1,17 +1,16 @@
 //! Transports with one stream for everything: messages come in one after another, answers leave when they are ready.
 
 use crate::Front;
-use crate::client::STREAM_QUEUE;
+use crate::client::{STREAM_QUEUE, Terms};
 use crate::fault::{INVALID_PARAMS, refusal};
 use crate::parking::Return;
-use crate::request::{Method, Request};
+use crate::request::{Method, Pieces, Request};
 use crate::sessions::Held;
 use crate::styles::Transport;
 use crate::teller::{Sink, Teller};
 use bytes::Bytes;
 use portolan_router::Aside;
 use portolan_wire::meta::PROTOCOL_VERSION;
-use portolan_wire::params::Params;
 use portolan_wire::{Incoming, Message, envelope};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -67,7 +66,7 @@ impl Front {
             | Method::SetLevel
             | Method::Unknown(_) => {
                 let (front, worked_for) = (self.clone(), held.clone());
-                self.work(held, async move { front.respond(worked_for, request).await }).await;
+                self.work(held, async move { front.respond(worked_for, Arc::new(request)).await }).await;
             }
         }
     }
@@ -78,13 +77,12 @@ impl Front {
         held: &Held,
         request: &Request,
         transport: Transport,
-    ) -> Result<Option<Arc<crate::client::Terms>>, crate::request::Pieces> {
+    ) -> Result<Option<Terms>, Pieces> {
         let is_asked = request.method == Method::Discover;
-        let Ok(params) = Params::parse(request.params()) else { return Ok(None) };
-        if !is_asked && params.meta(PROTOCOL_VERSION).is_none() {
+        if !is_asked && request.meta(PROTOCOL_VERSION).is_none() {
             return Ok(None);
         }
-        self.own_terms(&held.client.view, request, &params, transport).map(|terms| Some(Arc::new(terms)))
+        self.own_terms(&held.client.view, request, request.params()?, transport).map(Some)
     }
 
     /// Puts work on a task of its own, when its client may have one more.
@@ -97,7 +95,7 @@ impl Front {
     }
 
     /// Answers a request over the client's stream: its notes in order, then its answer.
-    async fn respond(self: Arc<Self>, held: Arc<Held>, request: Request) {
+    async fn respond(self: Arc<Self>, held: Arc<Held>, request: Arc<Request>) {
         let id = request.id.clone();
         let (answering, teller) = match self.lot.back(&request) {
             Return::Refused(why) => {

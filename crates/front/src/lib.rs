@@ -140,7 +140,7 @@ impl Front {
     pub(crate) fn answering(
         self: Arc<Self>,
         held: Arc<Held>,
-        request: Request,
+        request: Arc<Request>,
         aside: Arc<Aside>,
     ) -> Answering {
         Box::pin(async move { self.answer(&held.client, &request, &aside).await })

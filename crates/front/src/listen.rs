@@ -149,9 +149,12 @@ impl Front {
         stream: mpsc::Sender<Bytes>,
     ) -> Result<Listening, Pieces> {
         let wrong = |text: &str| refusal(request.id(), INVALID_PARAMS, text);
-        let params: Value =
-            request.params().and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
-        let Some(filter) = params["notifications"].as_object() else {
+        let filter: Value = request
+            .params()?
+            .get("notifications")
+            .and_then(|raw| serde_json::from_str(raw).ok())
+            .unwrap_or_default();
+        let Some(filter) = filter.as_object() else {
             return Err(wrong("subscriptions/listen needs params with `notifications`, an object"));
         };
         let wants = |name: &str| filter.get(name).and_then(Value::as_bool).unwrap_or_default();

@@ -11,8 +11,7 @@ use portolan_router::{Answered, Aside, Call, Reply, What};
 use portolan_wire::era::{self, Keeping};
 use portolan_wire::json::Members;
 use portolan_wire::level::Level;
-use portolan_wire::params::Params;
-use portolan_wire::{Message, Revision, answer, envelope, json, mrtr};
+use portolan_wire::{Message, Revision, answer, envelope, mrtr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,10 +62,13 @@ impl Front {
         let terms = request.terms(client);
         self.look(&client.view, terms).await;
         self.catalog().settled(self.lists_wait_until).await;
-        let after = match cursor_in(request.params()).map(|text| cursor::open(kind, &text)) {
-            None => None,
-            Some(Ok(place)) => Some(place),
-            Some(Err(bad)) => return refusal(request.id(), INVALID_PARAMS, &bad.to_string()),
+        let cursor = match request.params() {
+            Ok(params) => params.text("cursor").filter(|text| !text.is_empty()),
+            Err(refused) => return refused,
+        };
+        let after = match cursor.map(|text| cursor::open(kind, &text)).transpose() {
+            Ok(place) => place,
+            Err(bad) => return refusal(request.id(), INVALID_PARAMS, &bad.to_string()),
         };
         let snapshot = self.catalog().snapshot();
         let eyes = Eyes {
@@ -113,9 +115,9 @@ impl Front {
         aside: &Arc<Aside>,
     ) -> Option<Pieces> {
         let id = request.id();
-        let params = match Params::parse(request.params()) {
+        let params = match request.params() {
             Ok(params) => params,
-            Err(error) => return Some(refusal(id, INVALID_PARAMS, &error.to_string())),
+            Err(refused) => return Some(refused),
         };
         if let Some(refused) = self.refuses_tasks(client, request, what) {
             return Some(refused);
@@ -132,7 +134,7 @@ impl Front {
             // Servers of the handshake era log for whole sessions, and for one request only if they log that much at all.
             self.router.set_level(level.min(UNASKED)).await;
         }
-        let call = Call { view: &client.view, what, params: &params, aside, caller: &caller };
+        let call = Call { view: &client.view, what, params, aside, caller: &caller };
         match self.router.call(call).await {
             Ok(answered) => Some(answer_of(client, request, what, &answered)),
             Err(error) => fault::reply(id, &error, caller.revision, what == What::Tool).map(Pieces::from),
@@ -141,7 +143,7 @@ impl Front {
 
     async fn subscribe(&self, client: &Client, request: &Request) -> Pieces {
         let (id, revision) = (request.id(), request.terms(client).revision);
-        let Some(uri) = uri_in(request.params()) else {
+        let Some(uri) = text_in(request, "uri") else {
             return refusal(id, INVALID_PARAMS, "resources/subscribe needs params with a `uri`");
         };
         let outcome = async {
@@ -172,7 +174,7 @@ impl Front {
 
     fn unsubscribe(&self, client: &Client, request: &Request) -> Pieces {
         let id = request.id();
-        let Some(uri) = uri_in(request.params()) else {
+        let Some(uri) = text_in(request, "uri") else {
             return refusal(id, INVALID_PARAMS, "resources/unsubscribe needs params with a `uri`");
         };
         let watched = self.router.watched(&client.view, &uri).ok();
@@ -184,7 +186,7 @@ impl Front {
     }
 
     async fn log_level(&self, client: &Client, request: &Request) -> Pieces {
-        match Level::in_params(request.params()) {
+        match text_in(request, "level").as_deref().and_then(Level::parse) {
             Some(level) => {
                 client.set_level(level);
                 // Clients that have not asked hear of this much, so no server is asked for less.
@@ -260,13 +262,8 @@ fn answer_of(client: &Client, request: &Request, what: What, answered: &Answered
     }
 }
 
-fn cursor_in(params: Option<&str>) -> Option<String> {
-    let text = Members::parse(params?).ok()?.get("cursor").and_then(json::text)?.into_owned();
-    (!text.is_empty()).then_some(text)
-}
-
-fn uri_in(params: Option<&str>) -> Option<String> {
-    Members::parse(params?).ok()?.get("uri").and_then(json::text).map(std::borrow::Cow::into_owned)
+fn text_in(request: &Request, key: &str) -> Option<String> {
+    request.params().ok()?.text(key).map(std::borrow::Cow::into_owned)
 }
 
 impl Front {

@@ -12,7 +12,6 @@ use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use portolan_router::{Aside, Question, Reply};
 use portolan_wire::json::Members;
-use portolan_wire::params::Params;
 use sha2::Sha256;
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -99,7 +98,7 @@ impl Lot {
     /// Finds the call that a request comes back to, and hands the client's answers to its server. A call is given out once:
     /// whoever comes back with the same text meanwhile finds nothing.
     pub(crate) fn back(&self, request: &Request) -> Return {
-        let Ok(params) = Params::parse(request.params()) else { return Return::None };
+        let Ok(params) = request.params() else { return Return::None };
         let Some(state) = params.text("requestState") else { return Return::None };
         let Some(rest) =
             state.strip_prefix("portolan.").and_then(|rest| rest.strip_prefix(self.instance.as_str()))
@@ -168,7 +167,7 @@ pub(crate) struct Waiting {
 
 /// What a request asks for, whatever it says of itself and of rounds before.
 fn digest(request: &Request) -> Option<String> {
-    let params = request.params().unwrap_or("{}");
+    let params = request.params().ok()?.raw().unwrap_or("{}");
     let mut params: serde_json::Value = serde_json::from_str(params).ok()?;
     let members = params.as_object_mut()?;
     for key in ["_meta", "inputResponses", "requestState"] {

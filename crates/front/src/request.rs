@@ -1,25 +1,25 @@
 //! A request after its envelope was read, and an answer in the pieces it is sent in.
 
 use crate::client::{Client, Terms};
+use crate::fault::{INVALID_PARAMS, refusal};
 use bytes::Bytes;
 use portolan_model::Kind;
 use portolan_router::{TaskMethod, What};
+use portolan_wire::envelope::Malformed;
 use portolan_wire::params::Params;
 use portolan_wire::tasks::Form;
-use std::sync::{Arc, OnceLock};
 
 /// A request owns its bytes, for its answer may take a while.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) id: Bytes,
     pub(crate) method: Method,
-    pub(crate) params: Option<Bytes>,
+    /// Read once, here, or not to be read.
+    params: Result<Params, Malformed>,
     /// What the request says for itself, from 2026-07-28 on; before that, its client has said it once and for all.
-    pub(crate) own_terms: Option<Arc<Terms>>,
+    pub(crate) own_terms: Option<Terms>,
     /// The number of a client that comes with this one request and is forgotten after it.
     pub(crate) number: Option<u64>,
-    /// The client's progress token, looked up when the first progress comes: progress is rare and calls are not.
-    token: OnceLock<Option<Bytes>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,10 +100,9 @@ impl Request {
         Self {
             id: part(id),
             method: Method::parse(method),
-            params: params.map(part),
+            params: Params::parse(params.map(part)),
             own_terms: None,
             number: None,
-            token: OnceLock::new(),
         }
     }
 
@@ -114,19 +113,21 @@ impl Request {
 
     /// What the request stands under.
     pub(crate) fn terms<'t>(&'t self, client: &'t Client) -> &'t Terms {
-        self.own_terms.as_deref().unwrap_or_else(|| client.terms())
+        self.own_terms.as_ref().unwrap_or_else(|| client.terms())
     }
 
     pub(crate) fn progress_token(&self) -> Option<&str> {
-        let token = self.token.get_or_init(|| {
-            let token = Params::parse(self.params()).ok()?.progress_token()?.to_owned();
-            Some(Bytes::from(token))
-        });
-        token.as_deref().and_then(|token| std::str::from_utf8(token).ok())
+        self.params.as_ref().ok()?.progress_token()
     }
 
-    pub(crate) fn params(&self) -> Option<&str> {
-        self.params.as_deref().and_then(|params| std::str::from_utf8(params).ok())
+    /// The params, or the answer to a request whose params cannot be read.
+    pub(crate) fn params(&self) -> Result<&Params, Pieces> {
+        self.params.as_ref().map_err(|malformed| refusal(self.id(), INVALID_PARAMS, &malformed.to_string()))
+    }
+
+    /// An entry of `_meta` as raw JSON.
+    pub(crate) fn meta(&self, key: &str) -> Option<&str> {
+        self.params.as_ref().ok()?.meta(key)
     }
 }
 

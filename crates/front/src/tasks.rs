@@ -6,11 +6,12 @@ use crate::fault::{MISSING_CAPABILITY, refusal_with};
 use crate::request::{Pieces, Request};
 use portolan_catalog::{Declared, View};
 use portolan_router::{Notice, What};
+use portolan_wire::json::Members;
 use portolan_wire::meta::TASKS;
 use portolan_wire::tasks::{Form, Task, shown};
 use portolan_wire::{Revision, answer};
+use serde_json::json;
 use serde_json::value::to_raw_value;
-use serde_json::{Value, json};
 
 impl Front {
     /// What keeps a client from asking this: a server by itself that has no tasks, or that the client has not declared them.
@@ -91,7 +92,7 @@ pub(crate) fn undeclared(client: &Client, request: &Request) -> Option<Pieces> {
 }
 
 /// The bytes of a filter that speaks of tasks, which only who declares them may.
-pub(crate) fn listens_to_tasks(params: Option<&str>) -> bool {
-    let params: Value = params.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
-    params["notifications"].get("taskIds").is_some()
+pub(crate) fn listens_to_tasks(request: &Request) -> bool {
+    let filter = request.params().ok().and_then(|params| params.get("notifications"));
+    filter.and_then(|raw| Members::parse(raw).ok()).is_some_and(|filter| filter.get("taskIds").is_some())
 }

@@ -27,7 +27,7 @@ pub(crate) enum Sink {
 pub(crate) struct Teller {
     pub(crate) front: Arc<Front>,
     pub(crate) held: Arc<Held>,
-    pub(crate) request: Request,
+    pub(crate) request: Arc<Request>,
     pub(crate) aside: Arc<Aside>,
     /// The id under which its answer will come: that of the request which began it.
     pub(crate) began_as: Bytes,

@@ -50,7 +50,8 @@ impl Front {
     ) -> Result<Pieces, Pieces> {
         let id = request.id();
         let params: InitializeParams<'_> = request
-            .params()
+            .params()?
+            .raw()
             .map(serde_json::from_str)
             .transpose()
             .map_err(|e| refusal(id, INVALID_PARAMS, &format!("initialize: {e}")))?
@@ -76,7 +77,7 @@ impl Front {
         &self,
         view: &View,
         request: &Request,
-        params: &Params<'_>,
+        params: &Params,
         transport: Transport,
     ) -> Result<Terms, Pieces> {
         let wrong = |text: &str| refusal(request.id(), INVALID_PARAMS, text);

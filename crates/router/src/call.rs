@@ -33,7 +33,7 @@ pub struct Router {
 pub struct Call<'a> {
     pub view: &'a View,
     pub what: What,
-    pub params: &'a Params<'a>,
+    pub params: &'a Params,
     pub aside: &'a Arc<Aside>,
     pub caller: &'a Caller,
 }
@@ -93,8 +93,8 @@ impl Router {
     /// up only this caller, and only until its deadline.
     pub async fn call(&self, call: Call<'_>) -> Result<Answered, RouteError> {
         let outcome = match call.what {
-            What::Task(method) => self.task(method, &call).await,
-            What::Tasks => self.list_tasks(&call).await,
+            What::Task(method) => Box::pin(self.task(method, &call)).await,
+            What::Tasks => Box::pin(self.list_tasks(&call)).await,
             What::Tool | What::Prompt | What::Resource | What::Completion => self.route(&call).await,
         };
         counters::CALLS.one();

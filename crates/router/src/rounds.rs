@@ -58,7 +58,8 @@ impl<'r> Rounds<'r> {
                 self.set_mode(Mode::Extended);
                 continue;
             }
-            match self.read(reply).await? {
+            // Boxed, as all that few calls come to: each call carries room for what it may come to.
+            match Box::pin(self.read(reply)).await? {
                 Round::Over(reply) => return Ok(reply),
                 Round::Again if self.done < MOST_ROUNDS => self.done += 1,
                 Round::Again => {
@@ -125,7 +126,7 @@ impl<'r> Rounds<'r> {
         };
         if self.mode == Mode::Asked {
             let relay = Relay::before(call, self.wards);
-            return relay.carry(session.request(Ask { aside: Some(relay.aside()), ..ask })).await;
+            return Box::pin(relay.carry(session.request(Ask { aside: Some(relay.aside()), ..ask }))).await;
         }
         session.request(ask).await
     }

@@ -125,7 +125,7 @@ impl Target {
     }
 
     /// A resource that was asked for under another URI than its server's is shown under that one.
-    pub(crate) fn show_as_asked(&self, params: &Params<'_>, reply: &mut Reply) {
+    pub(crate) fn show_as_asked(&self, params: &Params, reply: &mut Reply) {
         let (Some(own), Some(asked), Reply::Result(raw)) = (&self.name, params.text("uri"), &*reply) else {
             return;
         };

@@ -11,7 +11,9 @@ use portolan_wire::{Incoming, Message, Outcome, answer, envelope, progress};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Notify, broadcast};
+use tokio::time::Instant;
 
 /// How many questions of one session may be open; a server that asks more gets no for an answer.
 const MOST_QUESTIONS: usize = 64;
@@ -42,6 +44,7 @@ pub(crate) struct Inbox {
 }
 
 struct Asked {
+    at: Instant,
     question: Arc<Question>,
     call: Option<u64>,
 }
@@ -233,8 +236,13 @@ impl Inbox {
                 return declined("it cannot be told whose call it belongs to");
             }
         }
-        questions.insert(id.into(), Asked { question, call });
+        questions.insert(id.into(), Asked { at: Instant::now(), question, call });
         Taken::Later(Later { id: id.into(), answered })
+    }
+
+    /// Whether a question has been open for this long.
+    pub(crate) fn has_asked_for(&self, long: Duration) -> bool {
+        self.questions().values().any(|asked| asked.question.is_open() && asked.at.elapsed() >= long)
     }
 
     /// Says that a question has been answered, so that its call's time runs again.

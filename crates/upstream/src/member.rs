@@ -152,7 +152,8 @@ impl Member {
         if party.abilities.is_none() || session.era() == Era::Modern || self.spec.sharing == Sharing::Shared {
             return Ok(Lease::shared(session));
         }
-        let pooled = self.pool.lease(party, Instant::now() + wait).await;
+        // To open a session takes room, which calls on the shared one are not to carry about.
+        let pooled = Box::pin(self.pool.lease(party, Instant::now() + wait)).await;
         Ok(pooled.unwrap_or_else(|| Lease::shared(session)))
     }
 

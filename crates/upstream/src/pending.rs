@@ -56,6 +56,8 @@ struct Waiting {
 #[derive(Default)]
 struct Table {
     waiting: HashMap<u64, Waiting>,
+    /// How many of them stand.
+    standing: usize,
     /// Why no more requests are taken.
     closed: Option<CallError>,
     /// When the sweeper will next look for requests that are over their deadline; `None` while it sleeps for good.
@@ -65,7 +67,13 @@ struct Table {
 impl Table {
     /// Nothing is in flight but what stands.
     fn is_idle(&self) -> bool {
-        self.waiting.values().all(|entry| entry.is_standing)
+        self.waiting.len() == self.standing
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Waiting> {
+        let removed = self.waiting.remove(&id)?;
+        self.standing -= usize::from(removed.is_standing);
+        Some(removed)
     }
 }
 
@@ -111,9 +119,12 @@ impl Pending {
     /// A request that stands for as long as the session does; nobody waits for its end.
     pub(crate) fn stand(&self) -> Result<Ticket<'_>, CallError> {
         let ticket = self.open(FOR_EVER, None)?;
-        if let Some(entry) = self.lock().waiting.get_mut(&ticket.id) {
+        let mut table = self.lock();
+        if let Some(entry) = table.waiting.get_mut(&ticket.id) {
             entry.is_standing = true;
+            table.standing += 1;
         }
+        drop(table);
         Ok(ticket)
     }
 
@@ -172,7 +183,7 @@ impl Pending {
         let overdue: Vec<u64> =
             table.waiting.iter().filter(|(_, entry)| entry.deadline <= now).map(|(id, _)| *id).collect();
         for id in overdue {
-            if let Some(entry) = table.waiting.remove(&id) {
+            if let Some(entry) = table.remove(id) {
                 let error = CallError::TimedOut { server: server.clone(), limit: entry.timeout };
                 // A caller that has gone needs no answer.
                 entry.reply.send(Err(error)).unwrap_or_default();
@@ -191,7 +202,7 @@ impl Pending {
 
     fn take(&self, id: u64) -> Option<Waiting> {
         let mut table = self.lock();
-        let taken = table.waiting.remove(&id);
+        let taken = table.remove(id);
         if table.is_idle() {
             self.emptied.notify_waiters();
         }
@@ -281,6 +292,7 @@ impl Pending {
         let waiting = {
             let mut table = self.lock();
             table.closed.get_or_insert_with(|| reason.clone());
+            table.standing = 0;
             std::mem::take(&mut table.waiting)
         };
         let given_up = waiting.values().filter(|entry| !entry.is_standing).count();

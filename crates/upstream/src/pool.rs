@@ -3,7 +3,7 @@
 //! A server of the handshake era learns once, in its handshake, what can be asked of its client. So clients that declare
 //! the same share a session, those that declare something else have another. Where the transport does not say which call a
 //! question belongs to, one client at a time has the session; a second one gets a second session, and waits when there are
-//! enough.
+//! enough. Nobody waits for people: while all sessions do, others make do with the shared one, on which nothing is asked.
 
 use crate::error::ConnectError;
 use crate::fleet::Outside;
@@ -30,6 +30,10 @@ const LOOK: Duration = Duration::from_secs(30);
 const GIVEN_UP_FOR: Duration = Duration::from_mins(1);
 /// A server that says again and again that its lists have changed is believed no more often than this.
 const BETWEEN: Duration = Duration::from_secs(1);
+/// Whoever takes longer than this over an answer is a person, who may take minutes.
+const PROGRAMS_ANSWER: Duration = Duration::from_secs(2);
+/// How often one that waits for a place looks what it waits for.
+const GLANCE: Duration = Duration::from_millis(250);
 
 pub(crate) struct Pool {
     spec: ServerSpec,
@@ -62,6 +66,12 @@ struct Seat {
     is_spare: bool,
     /// Fires when it is taken away.
     over: CancellationToken,
+}
+
+impl Seat {
+    fn waits_for_a_person(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.inbox().has_asked_for(PROGRAMS_ANSWER))
+    }
 }
 
 /// For whom a session is.
@@ -133,7 +143,8 @@ enum Found {
     Room(u64, CancellationToken),
     /// Somebody else has it, or is opening it.
     Wait,
-    GivenUp,
+    /// There is none, and will not be soon.
+    NotNow,
 }
 
 impl Pool {
@@ -189,11 +200,11 @@ impl Pool {
                     return Ok(Some(Lease { session, seat: Some((self.clone(), number)) }));
                 }
                 Found::Room(number, over) => return self.open(party, number, over).await.map(Some),
-                Found::GivenUp => return Ok(None),
+                Found::NotNow => return Ok(None),
+                Found::Wait if Instant::now() >= until => return Ok(None),
                 Found::Wait => {
-                    if tokio::time::timeout_at(until, changed).await.is_err() {
-                        return Ok(None);
-                    }
+                    let glance = (Instant::now() + GLANCE).min(until);
+                    tokio::time::timeout_at(glance, changed).await.unwrap_or_default();
                 }
             }
         }
@@ -202,7 +213,7 @@ impl Pool {
     fn find(&self, party: &Party, guest: Guest) -> Found {
         let (who, mut seats) = (Who::of(party, self.spec.sharing), self.seats());
         if seats.given_up.is_some_and(|at| at.elapsed() < GIVEN_UP_FOR) {
-            return Found::GivenUp;
+            return Found::NotNow;
         }
         let mut is_coming = false;
         for seat in seats.all.iter_mut().filter(|seat| seat.who == who) {
@@ -230,7 +241,8 @@ impl Pool {
             let resting = seats.all.iter().filter(|seat| seat.in_use == 0 && seat.session.is_some());
             let first = resting.min_by_key(|seat| (!seat.is_spare, seat.used_at));
             let Some(number) = first.map(|seat| seat.number) else {
-                return Found::Wait;
+                let wait_for_people = seats.all.iter().all(Seat::waits_for_a_person);
+                return if wait_for_people { Found::NotNow } else { Found::Wait };
             };
             self.dismiss(&mut seats, number);
         }

@@ -137,7 +137,7 @@ impl Session {
         if welcome.revision.has_handshake() {
             link.tell(opening::initialized()).await?;
             if let Link::Http(link) = &link {
-                link.listen();
+                link.listen().await;
             }
         }
         counters::SESSIONS_OPENED.one();

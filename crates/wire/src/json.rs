@@ -13,7 +13,15 @@ pub struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
-        serde_json::from_str(text).map_err(Malformed::from)
+        let mut members: Vec<(Cow<'a, str>, &'a str)> = Vec::with_capacity(6);
+        each_member(text, |key, value| {
+            let is_new = members.iter().all(|(k, _)| *k != key);
+            if is_new {
+                members.push((key, value));
+            }
+            is_new
+        })?;
+        Ok(Self(members))
     }
 
     pub fn get(&self, key: &str) -> Option<&'a str> {
@@ -29,35 +37,38 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Vec<(Cow<'de, str>, &'de str)>;
+/// Reads an object member by member. `take` says whether it has not seen the key before.
+pub(crate) fn each_member<'a>(
+    text: &'a str,
+    take: impl FnMut(Cow<'a, str>, &'a str) -> bool,
+) -> Result<(), Malformed> {
+    struct Each<F>(F);
+    impl<'de, F: FnMut(Cow<'de, str>, &'de str) -> bool> Visitor<'de> for Each<F> {
+        type Value = ();
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut members: Self::Value = Vec::with_capacity(6);
-                while let Some(Key(key)) = map.next_key()? {
-                    if members.iter().any(|(k, _)| *k == key) {
-                        return Err(M::Error::custom(format_args!("duplicate key {key:?}")));
-                    }
-                    if members.len() == MAX_MEMBERS {
-                        return Err(M::Error::custom(format_args!(
-                            "more than {MAX_MEMBERS} keys in one object"
-                        )));
-                    }
-                    let value: &'de RawValue = map.next_value()?;
-                    members.push((key, value.get()));
-                }
-                Ok(members)
-            }
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
         }
-        deserializer.deserialize_map(Collect).map(Members)
+
+        fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> Result<(), M::Error> {
+            let mut count = 0;
+            while let Some(Key(key)) = map.next_key()? {
+                if count == MAX_MEMBERS {
+                    return Err(M::Error::custom(format_args!("more than {MAX_MEMBERS} keys in one object")));
+                }
+                count += 1;
+                let value: &'de RawValue = map.next_value()?;
+                // A copy of the key would be for the error alone, and where it has no escapes it is none.
+                let named = key.clone();
+                if !(self.0)(key, value.get()) {
+                    return Err(M::Error::custom(format_args!("duplicate key {named:?}")));
+                }
+            }
+            Ok(())
+        }
     }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.deserialize_map(Each(take)).and_then(|()| reader.end()).map_err(Malformed::from)
 }
 
 /// Envelopes have a handful of keys; an object with thousands is nobody's envelope, and a scan for each key would

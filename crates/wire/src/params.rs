@@ -2,19 +2,30 @@
 //! passes as the bytes it is.
 
 use crate::envelope::Malformed;
-use crate::json::{self, Members};
+use crate::json;
 use crate::level::Level;
 use crate::meta;
 use crate::revision::Revision;
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::io::Write as _;
+use std::ops::Range;
 
-/// The params as they came. What is authorised and what is forwarded are this one reading of them.
+/// The params as they came, read once. What is authorised and what is forwarded are this one reading of them.
 #[derive(Debug, Default)]
-pub struct Params<'a> {
-    members: Members<'a>,
-    meta: Option<Members<'a>>,
-    len: usize,
+pub struct Params {
+    text: Bytes,
+    members: Vec<Member>,
+    meta: Option<Vec<Member>>,
+}
+
+/// Where a member stands in the text.
+#[derive(Debug)]
+struct Member {
+    key: Range<usize>,
+    /// The key in plain, where the text has it with escapes.
+    plain: Option<Box<str>>,
+    value: Range<usize>,
 }
 
 /// What the next hop wants in every request.
@@ -51,95 +62,146 @@ pub struct Changes<'c> {
     pub set: &'c [(&'c str, &'c str)],
 }
 
-impl<'a> Params<'a> {
-    pub fn parse(params: Option<&'a str>) -> Result<Self, Malformed> {
-        let Some(params) = params else { return Ok(Self::default()) };
-        let members = Members::parse(params)?;
-        let meta = members.get("_meta").filter(|raw| raw.starts_with('{')).map(Members::parse).transpose()?;
-        Ok(Self { members, meta, len: params.len() })
+impl Params {
+    /// Reads what came out of a message that was read as text.
+    pub fn parse(params: Option<Bytes>) -> Result<Self, Malformed> {
+        let Some(text) = params else { return Ok(Self::default()) };
+        let read = std::str::from_utf8(&text).map_err(|e| Malformed::NotJson(e.to_string()))?;
+        let members = members_of(read, read)?;
+        let meta = find(&members, read.as_bytes(), "_meta").map(|value| &read[value]);
+        let meta = meta.filter(|raw| raw.starts_with('{')).map(|raw| members_of(raw, read)).transpose()?;
+        Ok(Self { members, meta, text })
     }
 
     /// A member as raw JSON.
-    pub fn get(&self, key: &str) -> Option<&'a str> {
-        self.members.get(key)
+    pub fn get(&self, key: &str) -> Option<&str> {
+        find(&self.members, &self.text, key).map(|value| self.str(value))
+    }
+
+    pub fn has(&self, key: &str) -> bool {
+        find(&self.members, &self.text, key).is_some()
     }
 
     /// A member that is a text.
-    pub fn text(&self, key: &str) -> Option<Cow<'a, str>> {
-        self.members.get(key).and_then(json::text)
+    pub fn text(&self, key: &str) -> Option<Cow<'_, str>> {
+        self.get(key).and_then(json::text)
     }
 
     /// An entry of `_meta` as raw JSON.
-    pub fn meta(&self, key: &str) -> Option<&'a str> {
-        self.meta.as_ref()?.get(key)
+    pub fn meta(&self, key: &str) -> Option<&str> {
+        find(self.meta.as_ref()?, &self.text, key).map(|value| self.str(value))
     }
 
     /// The caller's progress token, as it wrote it.
-    pub fn progress_token(&self) -> Option<&'a str> {
+    pub fn progress_token(&self) -> Option<&str> {
         self.meta("progressToken")
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.members.iter()
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.members.iter().map(|member| (self.key(member), self.str(member.value.clone())))
+    }
+
+    /// All of them as they came, if there were any.
+    pub fn raw(&self) -> Option<&str> {
+        (!self.text.is_empty()).then(|| self.str(0..self.text.len()))
     }
 
     /// How long the params were as they came.
     pub fn byte_len(&self) -> usize {
-        self.len
+        self.text.len()
+    }
+
+    fn key<'p>(&'p self, member: &'p Member) -> &'p str {
+        member.plain.as_deref().unwrap_or_else(|| self.str(member.key.clone()))
+    }
+
+    /// It was read as text, and is cut where the text's own marks are.
+    fn str(&self, span: Range<usize>) -> &str {
+        std::str::from_utf8(&self.text[span]).unwrap_or_default()
     }
 
     /// Writes the params for the server behind.
     pub fn write(&self, hop: &Hop<'_>, stamp: &Stamp<'_>, changes: &Changes<'_>, out: &mut Vec<u8>) {
         let changed = |key: &str| changes.set.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
         let mut object = Object::begin(out);
-        for (key, value) in self.members.iter() {
+        for member in &self.members {
+            let (key, value) = (self.key(member), &self.text[member.value.clone()]);
             match changed(key) {
                 Some("") => {}
-                Some(other) => object.member(key, other),
-                None if key == "_meta" => match &self.meta {
-                    Some(meta) => write_meta(Some(meta), hop, stamp, object.key(key)),
-                    None => object.member(key, value),
-                },
+                Some(other) => object.member(key, other.as_bytes()),
+                None if key == "_meta" && self.meta.is_some() => {
+                    self.write_meta(hop, stamp, object.key(key));
+                }
                 None => object.member(key, value),
             }
         }
-        for (key, value) in changes.set.iter().filter(|(k, v)| !v.is_empty() && self.get(k).is_none()) {
-            object.member(key, value);
+        for (key, value) in changes.set.iter().filter(|(k, v)| !v.is_empty() && !self.has(k)) {
+            object.member(key, value.as_bytes());
         }
-        if self.get("_meta").is_none() && !hop.revision.has_handshake() {
-            write_meta(None, hop, stamp, object.key("_meta"));
+        if !hop.revision.has_handshake() && !self.has("_meta") {
+            self.write_meta(hop, stamp, object.key("_meta"));
+        }
+        object.end();
+    }
+
+    fn write_meta(&self, hop: &Hop<'_>, stamp: &Stamp<'_>, out: &mut Vec<u8>) {
+        let mut object = Object::begin(out);
+        for member in self.meta.iter().flatten() {
+            let key = self.key(member);
+            if key == "progressToken" {
+                // Writing into a vector cannot fail.
+                write!(object.key(key), "{}", hop.token).unwrap_or_default();
+            } else if !meta::is_of_one_hop(key) {
+                object.member(key, &self.text[member.value.clone()]);
+            }
+        }
+        if !hop.revision.has_handshake() {
+            json::write_text(hop.revision.as_str(), object.known(meta::PROTOCOL_VERSION));
+            object.known(meta::CLIENT_INFO).extend_from_slice(hop.client_info.as_bytes());
+            object.known(meta::CLIENT_CAPABILITIES).extend_from_slice(stamp.capabilities.as_bytes());
+            if stamp.is_own {
+                object.known(meta::VIA).extend_from_slice(hop.via.as_bytes());
+            }
+            if let Some(level) = stamp.level {
+                json::write_text(level.as_str(), object.known(meta::LOG_LEVEL));
+            }
         }
         object.end();
     }
 }
 
+/// Reads the object `object`, which is a part of `whole`.
+fn members_of(object: &str, whole: &str) -> Result<Vec<Member>, Malformed> {
+    let span = |part: &str| {
+        let from = part.as_ptr().addr() - whole.as_ptr().addr();
+        from..from + part.len()
+    };
+    let mut members: Vec<Member> = Vec::with_capacity(6);
+    json::each_member(object, |key, value| {
+        let is_new = find(&members, whole.as_bytes(), &key).is_none();
+        if is_new {
+            let (key, plain) = match key {
+                Cow::Borrowed(key) => (span(key), None),
+                Cow::Owned(key) => (0..0, Some(key.into())),
+            };
+            members.push(Member { key, plain, value: span(value) });
+        }
+        is_new
+    })?;
+    Ok(members)
+}
+
+fn find(members: &[Member], text: &[u8], key: &str) -> Option<Range<usize>> {
+    let is_it = |member: &&Member| match &member.plain {
+        Some(plain) => **plain == *key,
+        None => text[member.key.clone()] == *key.as_bytes(),
+    };
+    members.iter().find(is_it).map(|member| member.value.clone())
+}
+
 /// Writes the params of a request of our own.
 pub fn write_own(hop: &Hop<'_>, members: &[(&str, &str)], out: &mut Vec<u8>) {
     Params::default().write(hop, &Stamp::OWN, &Changes { set: members }, out);
-}
-
-fn write_meta(meta: Option<&Members<'_>>, hop: &Hop<'_>, stamp: &Stamp<'_>, out: &mut Vec<u8>) {
-    let mut object = Object::begin(out);
-    for (key, value) in meta.iter().flat_map(|meta| meta.iter()) {
-        if key == "progressToken" {
-            // Writing into a vector cannot fail.
-            write!(object.key(key), "{}", hop.token).unwrap_or_default();
-        } else if !meta::is_of_one_hop(key) {
-            object.member(key, value);
-        }
-    }
-    if !hop.revision.has_handshake() {
-        json::write_text(hop.revision.as_str(), object.known(meta::PROTOCOL_VERSION));
-        object.known(meta::CLIENT_INFO).extend_from_slice(hop.client_info.as_bytes());
-        object.known(meta::CLIENT_CAPABILITIES).extend_from_slice(stamp.capabilities.as_bytes());
-        if stamp.is_own {
-            object.known(meta::VIA).extend_from_slice(hop.via.as_bytes());
-        }
-        if let Some(level) = stamp.level {
-            json::write_text(level.as_str(), object.known(meta::LOG_LEVEL));
-        }
-    }
-    object.end();
 }
 
 /// An object that is being written member by member.
@@ -174,8 +236,8 @@ impl<'o> Object<'o> {
         self.out
     }
 
-    fn member(&mut self, key: &str, value: &str) {
-        self.key(key).extend_from_slice(value.as_bytes());
+    fn member(&mut self, key: &str, value: &[u8]) {
+        self.key(key).extend_from_slice(value);
     }
 
     fn end(self) {
@@ -189,12 +251,16 @@ mod tests {
 
     const INFO: &str = r#"{"name":"portolan"}"#;
 
+    fn read(params: &str) -> Result<Params, Malformed> {
+        Params::parse(Some(Bytes::copy_from_slice(params.as_bytes())))
+    }
+
     #[track_caller]
     fn check(revision: Revision, params: &str, changes: &[(&str, &str)], expected: &str) {
         let hop = Hop { revision, token: 7, client_info: INFO, via: "[]" };
         let stamp = Stamp { capabilities: r#"{"sampling":{}}"#, level: Some(Level::Info), is_own: false };
         let mut out = Vec::new();
-        Params::parse(Some(params)).unwrap().write(&hop, &stamp, &Changes { set: changes }, &mut out);
+        read(params).unwrap().write(&hop, &stamp, &Changes { set: changes }, &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
@@ -206,6 +272,13 @@ mod tests {
             &[("name", r#""b""#)],
             r#"{"name":"b","arguments":{"x": 1.0e2 ,"é":"\u00e9"},"_meta":{"progressToken":7,"k":[ 1 ]}}"#,
         );
+    }
+
+    #[test]
+    fn keys_are_known_however_they_are_spelt() {
+        let params = read(r#"{"\u006eame":"b","_met\u0061":{"progress\u0054oken":1}}"#).unwrap();
+        assert_eq!((params.get("name"), params.progress_token()), (Some(r#""b""#), Some("1")));
+        assert_eq!(params.iter().map(|(key, _)| key).collect::<Vec<_>>(), ["name", "_meta"]);
     }
 
     #[test]
@@ -242,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_key_given_twice_is_refused_in_params_and_in_meta() {
-        assert!(Params::parse(Some(r#"{"name":"a","name":"b"}"#)).is_err());
-        assert!(Params::parse(Some(r#"{"_meta":{"a":1,"a":2}}"#)).is_err());
+        assert!(read(r#"{"name":"a","name":"b"}"#).is_err());
+        assert!(read(r#"{"_meta":{"a":1,"a":2}}"#).is_err());
     }
 }

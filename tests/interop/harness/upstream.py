@@ -30,6 +30,8 @@ DRIVEN = [
     Driven("tools_call", LEGACY),
     Driven("tools_call", MODERN),
     Driven("sse-retry", LEGACY),
+    Driven("elicitation-sep1034-client-defaults", LEGACY),
+    Driven("elicitation-sep1034-client-defaults", LEGACY, front=LEGACY),
     Driven("request-metadata", MODERN),
     Driven("http-standard-headers", MODERN),
     Driven("http-custom-headers", MODERN),

@@ -40,18 +40,12 @@ pub(super) fn is_meant(headers: &HeaderMap, request: &Request) -> bool {
     if says_session && headers.contains_key(&PROTOCOL) && !is_said(headers) {
         return false;
     }
-    let is_stamped = || {
-        request.params().is_some_and(|params| {
-            memchr::memmem::find(params.as_bytes(), PROTOCOL_VERSION.as_bytes()).is_some()
-                && Params::parse(Some(params)).is_ok_and(|params| params.meta(PROTOCOL_VERSION).is_some())
-        })
-    };
     if request.method == Method::Discover {
         return true;
     }
     // Which revision a session is to have is negotiated, whatever the header says.
     let is_said = request.method != Method::Initialize && is_said(headers) && !says_session;
-    is_said || is_stamped()
+    is_said || request.meta(PROTOCOL_VERSION).is_some()
 }
 
 pub(super) async fn take(
@@ -62,24 +56,23 @@ pub(super) async fn take(
 ) -> Result<Response, Refused> {
     let bad = |refused: Pieces| reply::with_status(StatusCode::BAD_REQUEST, refused);
     let terms = {
-        let params = Params::parse(request.params())
-            .map_err(|error| bad(refusal(request.id(), INVALID_PARAMS, &error.to_string())))?;
+        let params = request.params().map_err(bad)?;
         let mismatch = |text: String| bad(refusal(request.id(), HEADER_MISMATCH, &text));
         if let Some(version) = params.meta(PROTOCOL_VERSION).and_then(json::text) {
             agree(headers, &PROTOCOL, &version).map_err(mismatch)?;
         }
-        let terms = front.own_terms(&view, &request, &params, Transport::Http).map_err(bad)?;
-        check(&front, &view, headers, &request, &params).map_err(mismatch)?;
+        let terms = front.own_terms(&view, &request, params, Transport::Http).map_err(bad)?;
+        check(&front, &view, headers, &request, params).map_err(mismatch)?;
         terms
     };
-    request.own_terms = Some(Arc::new(terms));
+    request.own_terms = Some(terms);
     let number = next_number();
     request.number = Some(number);
     let held = front.nobodies.one(&view, number);
     if request.method == Method::Listen {
         return listen(front, held, request).await;
     }
-    Ok(answer(front, held, request).await)
+    Ok(answer(front, held, Arc::new(request)).await)
 }
 
 /// Whoever looks at headers alone and whoever looks at the body must see the same request.
@@ -88,7 +81,7 @@ fn check(
     view: &View,
     headers: &HeaderMap,
     request: &Request,
-    params: &Params<'_>,
+    params: &Params,
 ) -> Result<(), String> {
     agree(headers, &METHOD, request.method.name())?;
     let Method::Ask(what) = &request.method else { return Ok(()) };
@@ -161,7 +154,7 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u
 
 /// Answers one request: as JSON if the answer is there before anything else, else as a stream. A client that closes it wants
 /// no answer any more.
-async fn answer(front: Arc<Front>, held: Arc<Held>, request: Request) -> Response {
+async fn answer(front: Arc<Front>, held: Arc<Held>, request: Arc<Request>) -> Response {
     let (mut answering, aside, began_as, asked) = match front.lot.back(&request) {
         Return::Refused(why) => return reply::json(refusal(request.id(), INVALID_PARAMS, why)),
         Return::Call(parked) => (parked.answering, parked.aside, parked.began_as, parked.asked),
@@ -201,7 +194,7 @@ fn with_status(answer: Pieces, request: &Request, held: &Held) -> Response {
 /// A stream of changes.
 async fn listen(front: Arc<Front>, held: Arc<Held>, request: Request) -> Result<Response, Refused> {
     if let Some(refused) = tasks::undeclared(&held.client, &request)
-        && tasks::listens_to_tasks(request.params())
+        && tasks::listens_to_tasks(&request)
     {
         return Err(reply::with_status(StatusCode::BAD_REQUEST, refused));
     }

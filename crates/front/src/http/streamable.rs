@@ -64,7 +64,7 @@ async fn take(
                 return Ok(initialize(&front, &request, view));
             }
             let held = session(&front, &view, headers)?;
-            Ok(answer(front, held, request).await)
+            Ok(answer(front, held, Arc::new(request)).await)
         }
         Incoming::One(Message::Notification { .. }) if modern::is_said(headers) => Ok(reply::accepted()),
         Incoming::One(Message::Notification { method, params }) => {
@@ -185,7 +185,7 @@ fn session(front: &Front, view: &View, headers: &HeaderMap) -> Result<Arc<Held>,
 
 /// Answers one request of a session: as JSON if the answer is there before anything else, else as a stream that can be
 /// taken up again.
-async fn answer(front: Arc<Front>, held: Arc<Held>, request: Request) -> Response {
+async fn answer(front: Arc<Front>, held: Arc<Held>, request: Arc<Request>) -> Response {
     let aside = Arc::new(Aside::of(held.client.number));
     let mut answering = front.clone().answering(held.clone(), request.clone(), aside.clone());
     let done = tokio::select! {

@@ -16,6 +16,7 @@ mod pool;
 mod questions;
 mod resumption;
 mod scripted;
+mod standing;
 mod subscriptions;
 mod unknown;
 

@@ -48,8 +48,8 @@ impl Landed<'_> {
                 let revision = self.call.caller.revision;
                 return Ok(Answered { server, reply: created.shown, revision });
             }
-            Knowing::Nothing if has_handshake => errand.drive(created.pause).await,
-            Knowing::Nothing => errand.answer().await,
+            Knowing::Nothing if has_handshake => Box::pin(errand.drive(created.pause)).await,
+            Knowing::Nothing => Box::pin(errand.answer()).await,
         };
         self.wards.release(&TaskKey { server: server.clone(), id: created.id });
         match outcome {

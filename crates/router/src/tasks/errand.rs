@@ -35,7 +35,7 @@ pub(crate) struct Errand<'e> {
 /// One request about a task.
 pub(super) struct Asking<'a> {
     pub(super) method: &'a str,
-    pub(super) params: &'a Params<'a>,
+    pub(super) params: &'a Params,
     /// Members that are new or other, as raw JSON.
     pub(super) set: &'a [(&'a str, &'a str)],
     pub(super) aside: Option<&'a Arc<Aside>>,

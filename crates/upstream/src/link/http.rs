@@ -12,8 +12,10 @@ use hyper::body::{Body as _, Incoming};
 use portolan_outbound::read_body;
 use portolan_wire::Revision;
 use portolan_wire::sse::Events;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 const SESSION: &str = "mcp-session-id";
 const PROTOCOL: &str = "mcp-protocol-version";
@@ -23,6 +25,9 @@ const DRAIN: Duration = Duration::from_secs(1);
 const REOPEN: Duration = Duration::from_secs(1);
 const REOPEN_MOST: Duration = Duration::from_secs(30);
 const GOODBYE: Duration = Duration::from_secs(2);
+/// How long a server may take to say that its own stream is open. Some say nothing before the first event; by then they have
+/// the request for it all the same.
+const OPENING: Duration = Duration::from_millis(500);
 /// How often an answer that broke off is taken up again without anything new in it.
 const MOST_RESUMPTIONS: usize = 5;
 
@@ -307,23 +312,30 @@ impl HttpLink {
     }
 
     /// Keeps the server's own stream open: what belongs to no request comes here, and its loss tells at once that the
-    /// server is gone.
-    pub(crate) fn listen(&self) {
+    /// server is gone. Ready when it is open, or will not be: a server may ask there for the very first call, and what it
+    /// says while nobody listens is lost.
+    pub(crate) async fn listen(&self) {
+        let (unopened, opened) = oneshot::channel();
         let (listener, stop, closed) = (self.clone(), self.ground.stop.clone(), self.ground.closed.clone());
         self.ground.tasks.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = closed.cancelled() => {}
-                () = listener.keep_listening() => {}
+                () = listener.keep_listening(unopened) => {}
             }
         });
+        tokio::time::timeout(OPENING, opened).await.ok();
     }
 
-    async fn keep_listening(&self) {
+    /// Drops `unopened` when the first answer has come.
+    async fn keep_listening(&self, unopened: oneshot::Sender<Infallible>) {
+        let mut unopened = Some(unopened);
         let mut pause = REOPEN;
         let mut reached: Option<String> = None;
         loop {
-            match self.remote.get_stream(reached.as_deref()).await {
+            let answer = self.remote.get_stream(reached.as_deref()).await;
+            unopened.take();
+            match answer {
                 Err(error) if error.was_sent() => {}
                 Err(error) => {
                     self.inbox.pending.refuse(&self.inbox.lost(error.to_string()));

@@ -1,7 +1,7 @@
 //! Calls that wait for a client of 2026-07-28 to come back: only with its own state, and never a second time.
 
 use super::{Answering, Form};
-use crate::kit::call;
+use crate::kit::{call, echoes};
 use portolan_testkit::{Client, Gateway, Journal, Modern, ModernClient, ModernStdio, Profile};
 use serde_json::{Value, json};
 
@@ -279,5 +279,27 @@ async fn t26_the_state_of_a_modern_server_passes_as_it_is_and_is_judged_by_that_
         assert_eq!(reply["result"]["content"][0]["text"], "state-ok, confirmed: true", "{form:?}: {reply}");
         let seen = behind.journal.calls("test_input_required_result_tampered_state");
         assert_eq!(seen[2]["params"]["requestState"], asked["requestState"], "{form:?}");
+    }
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_people_keep_nobody_else_waiting() {
+    for form in [Form::StdioLegacy, Form::Sse] {
+        let behind = form.serve(&[]).await;
+        let who = Answering::everything("a");
+        let client = ModernClient::with(&behind.gateway.url(), who.profile.clone());
+        // One for each session that the server may have.
+        let mut waiting = Vec::new();
+        for n in 0..8 {
+            let params = who_asks(&format!("w{n}"));
+            waiting.push((parked(&client, &params).await, params));
+        }
+        let other = ModernClient::with(&behind.gateway.url(), Answering::everything("b").profile);
+        echoes(&other, "one.echo").await;
+        for (n, (asked, params)) in waiting.into_iter().enumerate() {
+            let back = who.profile.retried(&params, &asked).unwrap();
+            answers(&client, back, &who.says("elicitation", &format!("w{n}"))).await;
+        }
+        assert_eq!(behind.journal.executions("who_asks"), 8, "{form:?}");
     }
 }
