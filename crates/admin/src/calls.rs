@@ -129,7 +129,7 @@ impl Wish {
     async fn fulfil(self, shared: &Shared) -> Result<Response, Refusal> {
         let (registry, router) = (&shared.admin.registry, &shared.admin.router);
         let text = self.params()?;
-        let params = Params::parse(Some(text.into()))
+        let params = Params::from_text(text)
             .map_err(|error| Refusal::invalid(vec![FieldError::new(&["body"], error.to_string())]))?;
         let view = self.view(registry)?;
         let begun = Instant::now();

@@ -100,7 +100,7 @@ impl Request {
         Self {
             id: part(id),
             method: Method::parse(method),
-            params: Params::parse(params.map(part)),
+            params: Params::parse(line, params),
             own_terms: None,
             number: None,
         }

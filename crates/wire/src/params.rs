@@ -63,14 +63,20 @@ pub struct Changes<'c> {
 }
 
 impl Params {
-    /// Reads what came out of a message that was read as text.
-    pub fn parse(params: Option<Bytes>) -> Result<Self, Malformed> {
-        let Some(text) = params else { return Ok(Self::default()) };
-        let read = std::str::from_utf8(&text).map_err(|e| Malformed::NotJson(e.to_string()))?;
+    /// Reads the params of a message, a part of whose bytes they are.
+    pub fn parse(message: &Bytes, params: Option<&str>) -> Result<Self, Malformed> {
+        let Some(read) = params else { return Ok(Self::default()) };
         let members = members_of(read, read)?;
         let meta = find(&members, read.as_bytes(), "_meta").map(|value| &read[value]);
         let meta = meta.filter(|raw| raw.starts_with('{')).map(|raw| members_of(raw, read)).transpose()?;
-        Ok(Self { members, meta, text })
+        Ok(Self { members, meta, text: message.slice_ref(read.as_bytes()) })
+    }
+
+    /// Reads params that are no part of anything.
+    pub fn from_text(params: String) -> Result<Self, Malformed> {
+        let message = Bytes::from(params);
+        let text = std::str::from_utf8(&message).map_err(|e| Malformed::NotJson(e.to_string()))?;
+        Self::parse(&message, Some(text))
     }
 
     /// A member as raw JSON.
@@ -252,7 +258,7 @@ mod tests {
     const INFO: &str = r#"{"name":"portolan"}"#;
 
     fn read(params: &str) -> Result<Params, Malformed> {
-        Params::parse(Some(Bytes::copy_from_slice(params.as_bytes())))
+        Params::from_text(params.to_owned())
     }
 
     #[track_caller]

@@ -113,7 +113,7 @@ proptest! {
         let stamp = Stamp { capabilities: "{ }", level: Some(Level::Info), is_own: false };
         let changes = Changes { set: &[("name", "\"b\""), ("requestState", ""), ("task", "{ }")] };
         let mut out = Vec::new();
-        Params::parse(Some(given.clone().into())).unwrap().write(&hop, &stamp, &changes, &mut out);
+        Params::from_text(given.clone()).unwrap().write(&hop, &stamp, &changes, &mut out);
         let out = text(out);
         let written = members(&out);
         let token = has_token.then_some(("progressToken", "7"));

@@ -70,7 +70,8 @@ pub(super) async fn take(
     request.number = Some(number);
     let held = front.nobodies.one(&view, number);
     if request.method == Method::Listen {
-        return listen(front, held, request).await;
+        // Boxed, as what is rare: every request takes room for the largest of these.
+        return Box::pin(listen(front, held, request)).await;
     }
     Ok(answer(front, held, Arc::new(request)).await)
 }

@@ -77,7 +77,7 @@ async fn take(
         }
         Incoming::Batch(entries) => {
             let held = session(&front, &view, headers)?;
-            match front.batch(&held.client, &line, &entries).await {
+            match Box::pin(front.batch(&held.client, &line, &entries)).await {
                 Ok(Some(answers)) => Ok(reply::json(Pieces::Whole(answers))),
                 Ok(None) => Ok(reply::accepted()),
                 Err(refused) => Err(reply::with_status(StatusCode::BAD_REQUEST, refused)),
