@@ -93,16 +93,17 @@ impl Front {
         Pieces::Shared { head: head.into(), result }
     }
 
-    /// Has servers looked at with the eyes of such a client, for the next time that one asks. A Portolan waits for it: it asks
-    /// in the background itself, and none of its clients waits for that.
+    /// Has servers looked at with the eyes of such a client. The first of its kind waits a moment for that; a Portolan waits for
+    /// all of it: it asks in the background itself, and none of its clients waits for that.
     async fn look(&self, view: &View, terms: &Terms) {
         let one = match view {
             View::All => None,
             View::Server(server) => Some(server),
         };
         self.router.fleet.look(&terms.abilities, one);
-        if terms.peer.is_some() {
-            self.router.fleet.looked(&terms.abilities, one, PEERS_WAIT).await;
+        match terms.peer {
+            Some(_) => self.router.fleet.looked(&terms.abilities, one, PEERS_WAIT).await,
+            None => self.router.fleet.looked_at_first(&terms.abilities, one).await,
         }
     }
 

@@ -138,6 +138,9 @@ impl Happening {
 /// How long a client's wish for a log level waits for servers to take it.
 const SOON: Duration = Duration::from_secs(1);
 
+/// How long the first client of its kind waits for what servers show to such clients.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
 pub(crate) type Members = BTreeMap<ServerName, Arc<Member>>;
 
 pub struct Fleet {
@@ -194,7 +197,7 @@ impl Fleet {
     }
 
     /// A client that declares this asks what one server has, or all. What servers show to such clients is found out once, in
-    /// the background, and told like everything else that they offer; the client has its answer without it.
+    /// the background, and told like everything else that they offer.
     pub fn look(&self, abilities: &Abilities, server: Option<&ServerName>) {
         let is_over = self.outside.hurry.is_cancelled();
         if abilities.is_none() || is_over || (server.is_none() && self.profiles.is_complete(abilities)) {
@@ -229,6 +232,14 @@ impl Fleet {
     pub async fn looked(&self, abilities: &Abilities, server: Option<&ServerName>, limit: Duration) {
         let looked = self.profiles.settled(abilities, server);
         tokio::time::timeout(limit, looked).await.unwrap_or_default();
+    }
+
+    /// The same for a client, which waits a moment where it is the first of its kind: many list once and never again.
+    pub async fn looked_at_first(&self, abilities: &Abilities, server: Option<&ServerName>) {
+        if let Some(since) = self.profiles.since(abilities) {
+            let looked = self.profiles.settled(abilities, server);
+            tokio::time::timeout_at(since + FIRST_LOOK, looked).await.unwrap_or_default();
+        }
     }
 
     /// New servers connect, missing ones drain and go, changed ones are replaced, the others notice nothing.

@@ -33,6 +33,8 @@ struct Table {
 
 struct Profile {
     abilities: Abilities,
+    /// When it was first asked for.
+    since: Instant,
     pairs: HashMap<ServerName, Pair>,
     /// The count at which there was nothing to be found out of any server.
     complete_at: Option<u64>,
@@ -129,6 +131,12 @@ impl Profiles {
         // Another profile may have been forgotten for this one.
         self.settled.notify_waiters();
         true
+    }
+
+    /// When somebody of this profile first asked.
+    pub(crate) fn since(&self, abilities: &Abilities) -> Option<Instant> {
+        let table = self.table();
+        table.at(abilities).map(|at| table.all[at].since)
     }
 
     /// Everything has been looked through at that count.
@@ -271,7 +279,7 @@ impl Table {
             }
         }
         let (abilities, pairs) = (abilities.clone(), HashMap::new());
-        self.all.push(Profile { abilities, pairs, complete_at: None, is_told: false });
+        self.all.push(Profile { abilities, since: Instant::now(), pairs, complete_at: None, is_told: false });
     }
 
     /// Somebody of the profile at this place asks for what a server has.

@@ -120,7 +120,7 @@ async fn a_tool_for_some_of_a_server_over_sse_is_shown_to_those() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_what_is_being_found_out() {
+async fn nobody_waits_long_for_what_is_being_found_out() {
     let builder = Gateway::builder();
     let go = builder.directory().join("go");
     std::fs::write(&go, "").unwrap();
@@ -228,7 +228,6 @@ async fn any_number_of_profiles_takes_no_more_than_a_few() {
     }
     // It was told when there was something to see, and again when nobody remembered what that was.
     until("the first profile is forgotten", || first.told() == 2).await;
-    assert!(!first.client.tool_names().await.contains(&shown("dot")));
     first.client.wait_for_tools(|names| names.contains(&shown("dot"))).await;
 }
 
