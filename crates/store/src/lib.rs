@@ -9,7 +9,7 @@ mod suite;
 pub use error::StoreError;
 pub use records::{
     Curation, EventRecord, HistoryRecord, Page, SecretRecord, ServerRecord, Slice, ToolDraft, ToolFinder,
-    ToolRecord, ToolsChange,
+    ToolRecord, ToolsChange, VectorRecord,
 };
 pub use sqlite::{SqliteStore, write_private};
 
@@ -63,4 +63,11 @@ pub trait Store: Send + Sync {
     /// A value that the program or its people set while it runs.
     async fn setting(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
     async fn put_setting(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
+
+    /// What a model makes of texts, by their hashes; what is not there is left out.
+    async fn vectors(&self, model: &str, hashes: &[String]) -> Result<Vec<VectorRecord>, StoreError>;
+    /// Keeps them; only so many are, and the oldest go first.
+    async fn put_vectors(&self, model: &str, vectors: &[VectorRecord]) -> Result<(), StoreError>;
+    /// Forgets what every other model has made of texts.
+    async fn forget_vectors_except(&self, model: &str) -> Result<(), StoreError>;
 }

@@ -106,6 +106,14 @@ pub struct SecretRecord {
     pub updated_at: Moment,
 }
 
+/// What a text means, as a model sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VectorRecord {
+    /// The fingerprint of the text.
+    pub text_hash: String,
+    pub vector: Vec<u8>,
+}
+
 /// A window on a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {

@@ -19,12 +19,13 @@ mod servers;
 mod tests;
 mod tools;
 mod values;
+mod vectors;
 
 pub use modes::write_private;
 
 use crate::{
     Curation, EventRecord, HistoryRecord, Page, SecretRecord, ServerRecord, Slice, Store, StoreError,
-    ToolDraft, ToolFinder, ToolRecord, ToolsChange,
+    ToolDraft, ToolFinder, ToolRecord, ToolsChange, VectorRecord,
 };
 use async_trait::async_trait;
 use fault::Fault;
@@ -275,6 +276,24 @@ impl Store for SqliteStore {
     async fn put_setting(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         let mut db = self.write().await?;
         let done = values::put_setting(&mut db, key, value).await;
+        self.end(db, done).await
+    }
+
+    async fn vectors(&self, model: &str, hashes: &[String]) -> Result<Vec<VectorRecord>, StoreError> {
+        let mut db = self.read().await?;
+        let found = vectors::find(&mut db, model, hashes).await;
+        self.end(db, found).await
+    }
+
+    async fn put_vectors(&self, model: &str, records: &[VectorRecord]) -> Result<(), StoreError> {
+        let mut db = self.write().await?;
+        let done = vectors::put(&mut db, model, records).await;
+        self.end(db, done).await
+    }
+
+    async fn forget_vectors_except(&self, model: &str) -> Result<(), StoreError> {
+        let mut db = self.write().await?;
+        let done = vectors::forget(&mut db, model).await;
         self.end(db, done).await
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod races;
 pub(crate) mod servers;
 pub(crate) mod tools;
 pub(crate) mod values;
+pub(crate) mod vectors;
 
 use crate::{Page, ServerRecord, Store, ToolDraft, ToolFinder, ToolRecord};
 use portolan_model::{Moment, Origin, ServerId, ServerName, Workspace, fingerprint};
@@ -55,6 +56,9 @@ macro_rules! conformance {
             values::a_secret_is_replaced_and_removed,
             values::a_setting_is_what_was_put_last,
             values::a_store_answers,
+            vectors::a_vector_is_found_by_its_model_and_text_alone,
+            vectors::more_vectors_than_a_statement_takes_go_in_and_come_back,
+            vectors::the_vectors_of_other_models_are_forgotten,
             races::twenty_writers_all_get_through,
             races::f70_of_many_that_race_for_a_name_one_wins,
             races::readers_see_whole_lists_only,

@@ -8,12 +8,14 @@ use sqlx::{ConnectOptions as _, Connection as _, SqlSafeStr as _, SqliteConnecti
 use std::path::Path;
 
 const REGISTRY: &str = include_str!("../../migrations/0001_registry.sql");
+const VECTORS: &str = include_str!("../../migrations/0002_vectors.sql");
 
 /// All migrations, the oldest first.
 fn migrations() -> Migrator {
-    let registry =
-        Migration::new(1, "registry".into(), MigrationType::Simple, REGISTRY.into_sql_str(), false);
-    Migrator::with_migrations(vec![registry])
+    let one = |version, name: &'static str, sql: &'static str| {
+        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    Migrator::with_migrations(vec![one(1, "registry", REGISTRY), one(2, "vectors", VECTORS)])
 }
 
 pub(super) async fn migrate(db: &mut SqliteConnection, file: &Path) -> Result<(), StoreError> {
