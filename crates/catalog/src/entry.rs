@@ -5,6 +5,7 @@ use crate::aspect::Aspect;
 use bytes::Bytes;
 use portolan_model::{Kind, Kinds, Offer, State};
 use portolan_wire::mirror::{self, Mirror};
+use portolan_wire::tasks::{Declared, Support};
 use portolan_wire::template::Template;
 use portolan_wire::{Abilities, Revision};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -27,6 +28,8 @@ pub struct Entry {
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pub(crate) offer: Offer,
+    /// What its tools can be that do not say so themselves.
+    pub(crate) tasks: Support,
     /// The templates of the offer, each at its place; what is no template by RFC 6570 matches nothing.
     pub(crate) templates: Vec<Option<Template>>,
     mirrors: HashMap<Box<str>, Vec<Mirror>>,
@@ -160,6 +163,7 @@ impl Shelf {
             Some((tool.name.clone(), mirrors))
         });
         Self {
+            tasks: tasks_of(&offer),
             templates,
             mirrors: mirrored.collect(),
             keys: Default::default(),
@@ -191,4 +195,11 @@ impl Shelf {
     pub(crate) fn key(&self, kind: Kind, at: usize) -> &str {
         self.offer.piece(kind, at).map_or("", |piece| piece.key)
     }
+}
+
+/// Servers of 2026-07-28 decide for themselves which calls become tasks, and their tools do not say which may.
+pub(crate) fn tasks_of(offer: &Offer) -> Support {
+    let declared =
+        offer.manner.capabilities.as_ref().map(|raw| Declared::read(raw.get())).unwrap_or_default();
+    if declared.extension && !declared.experimental { Support::Optional } else { Support::Forbidden }
 }

@@ -1,8 +1,8 @@
 //! What there is to file, and what each filing changes.
 
 use crate::aspect::with_resources;
-use crate::entry::Entry;
-use portolan_model::{Kinds, Offer, ServerName, State};
+use crate::entry::{Entry, tasks_of};
+use portolan_model::{Kind, Kinds, Offer, ServerName, State};
 use portolan_wire::Abilities;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,7 +66,12 @@ impl Filing {
             }
             Self::Offered { server, offer, announced } => {
                 let entry = servers.entry(server.clone()).or_default();
-                let differing = entry.offer().map_or_else(|| offer.kinds(), |before| offer.differing(before));
+                let mut differing =
+                    entry.offer().map_or_else(|| offer.kinds(), |before| offer.differing(before));
+                // Its tools are shown with what the server has of tasks.
+                if entry.offer().is_some_and(|before| tasks_of(before) != tasks_of(&offer)) {
+                    differing = differing.with(Kind::Tools);
+                }
                 *entry = entry.offering(offer);
                 (server, differing.and(announced))
             }

@@ -34,8 +34,8 @@ impl Snapshot {
                     break 'all;
                 }
                 match eyes.view {
-                    View::All => list.add(piece, &self.shown(kind, eyes.style, &part, at)),
-                    View::Server(_) => list.add(piece, piece.key),
+                    View::All => list.add(piece, &self.shown(kind, eyes.style, &part, at), part.shared.tasks),
+                    View::Server(_) => list.add(piece, piece.key, part.shared.tasks),
                 }
                 last = Some((part.server, piece.key));
                 left -= 1;

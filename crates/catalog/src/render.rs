@@ -3,8 +3,9 @@
 use crate::entry::Entry;
 use crate::snapshot::{Eyes, Part, Snapshot, View};
 use bytes::Bytes;
-use portolan_model::{Kind, Offer, Piece, ServerName};
+use portolan_model::{Kind, Piece, ServerName};
 use portolan_wire::meta::{INSTANCES, PARTIAL, PENDING};
+use portolan_wire::tasks::Support;
 use portolan_wire::{Revision, json, project};
 
 /// A client that is a Portolan too.
@@ -29,7 +30,7 @@ pub(crate) fn all(snapshot: &Snapshot, kind: Kind, eyes: &Eyes<'_>, peer: Option
     let mut list = List::begin(kind, eyes.revision, parts().map(length).sum());
     for part in parts() {
         for (at, piece) in part.shelf.offer.of(kind).enumerate() {
-            list.add(piece, &snapshot.shown(kind, eyes.style, &part, at));
+            list.add(piece, &snapshot.shown(kind, eyes.style, &part, at), part.shared.tasks);
         }
     }
     let mut instances: Vec<&str> = Vec::new();
@@ -42,14 +43,15 @@ pub(crate) fn all(snapshot: &Snapshot, kind: Kind, eyes: &Eyes<'_>, peer: Option
     list.finish()
 }
 
-pub(crate) fn one(server: &ServerName, offer: &Offer, kind: Kind, revision: Revision) -> Bytes {
+pub(crate) fn one(part: &Part<'_>, kind: Kind, revision: Revision) -> Bytes {
+    let offer = &part.shelf.offer;
     let length = offer.of(kind).map(|piece| piece.definition.len() + MARGIN).sum();
     let mut list = List::begin(kind, revision, length);
     for piece in offer.of(kind) {
-        list.add(piece, piece.key);
+        list.add(piece, piece.key, part.shared.tasks);
     }
     if offer.partial.has(kind) {
-        list.say(PARTIAL, &[server.as_str()]);
+        list.say(PARTIAL, &[part.server.as_str()]);
     }
     list.finish()
 }
@@ -87,11 +89,16 @@ impl List {
         Self { kind, revision, out, next_cursor: None, meta: Vec::new() }
     }
 
-    pub(crate) fn add(&mut self, piece: Piece<'_>, shown: &str) {
+    /// Adds a definition; a tool's server may have `tasks` of which the tool itself says nothing.
+    pub(crate) fn add(&mut self, piece: Piece<'_>, shown: &str, tasks: Support) {
         if self.out.last() != Some(&b'[') {
             self.out.push(b',');
         }
-        project::write_piece(self.kind, piece, shown, self.revision, &mut self.out);
+        if self.kind == Kind::Tools {
+            project::write_tool(piece.definition, shown, self.revision, tasks, &mut self.out);
+        } else {
+            project::write_piece(self.kind, piece, shown, self.revision, &mut self.out);
+        }
     }
 
     pub(crate) fn goes_on(&mut self, cursor: String) {

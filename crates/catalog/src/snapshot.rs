@@ -302,12 +302,14 @@ impl Snapshot {
                 lists[row][column].get_or_init(|| render::all(self, kind, eyes, None)).clone()
             }
             View::Server(name) => {
-                let shelf = self.servers.get(name).and_then(|entry| entry.shelf_for(kind, eyes.abilities));
-                if let Some(shelf) = shelf {
-                    let list = &shelf.bare[kind.index()][column];
-                    return list.get_or_init(|| render::one(name, &shelf.offer, kind, revision)).clone();
+                let entry = self.servers.get(name);
+                let shelves = entry.and_then(|e| Some((e.shelf_for(kind, eyes.abilities)?, e.shelf()?)));
+                if let Some((shelf, shared)) = shelves {
+                    let part = Part { server: name, shelf, shared, before: 0 };
+                    let list = &part.shelf.bare[kind.index()][column];
+                    return list.get_or_init(|| render::one(&part, kind, revision)).clone();
                 }
-                let pending = self.servers.get(name).filter(|entry| entry.is_settling());
+                let pending = entry.filter(|entry| entry.is_settling());
                 render::none(kind, revision, pending.map(|_| name))
             }
         }

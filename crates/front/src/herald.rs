@@ -8,6 +8,7 @@ use portolan_catalog::Generation;
 use portolan_router::{Notice, Watched};
 use portolan_wire::json::{self, Members};
 use portolan_wire::meta::SUBSCRIPTION_ID;
+use portolan_wire::tasks::Form;
 use portolan_wire::{Message, answer, envelope};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +59,7 @@ impl Front {
         }
     }
 
-    async fn tell_of_notices(&self, mut notices: broadcast::Receiver<Notice>) {
+    async fn tell_of_notices(self: &Arc<Self>, mut notices: broadcast::Receiver<Notice>) {
         loop {
             match notices.recv().await {
                 Ok(notice) => self.pass_on(&notice),
@@ -68,22 +69,20 @@ impl Front {
         }
     }
 
-    fn pass_on(&self, notice: &Notice) {
+    fn pass_on(self: &Arc<Self>, notice: &Notice) {
         let Ok(text) = std::str::from_utf8(&notice.message) else { return };
         let Ok(Message::Notification { method, params }) = envelope::parse_one(text) else { return };
-        if method == "notifications/resources/updated" {
-            self.tell_of_resource(notice, params);
-            return;
+        match &*method {
+            "notifications/resources/updated" => self.tell_of_resource(notice, params),
+            "notifications/tasks/status" => self.tell_of_task(notice, Form::Experimental, params),
+            "notifications/tasks" => self.tell_of_task(notice, Form::Extension, params),
+            "notifications/progress" => self.tell_of_progress(notice, params),
+            _ => self.sessions.each(|client| {
+                if client.sees(&notice.server) && is_wanted_outside(client, &notice.message) {
+                    client.tell(&notice.message);
+                }
+            }),
         }
-        if method == "notifications/tasks/status" || method == "notifications/tasks" {
-            self.tell_of_task(notice, params);
-            return;
-        }
-        self.sessions.each(|client| {
-            if client.sees(&notice.server) && is_wanted_outside(client, &notice.message) {
-                client.tell(&notice.message);
-            }
-        });
     }
 
     /// A resource has changed: whoever wanted to know is told, each under the URI by which it asked.

@@ -4,23 +4,24 @@ use crate::Front;
 use crate::client::{Client, locked};
 use crate::fault::{INVALID_PARAMS, refusal};
 use crate::request::{Pieces, Request};
+use crate::tasks::{self, Followed, TaskAt};
 use bytes::Bytes;
 use dashmap::DashMap;
 use portolan_catalog::{Snapshot, View};
 use portolan_model::{Kind, Kinds};
-use portolan_router::Watched;
+use portolan_router::{Caller, Watched};
 use portolan_telemetry::counters;
+use portolan_wire::answer;
 use portolan_wire::json::{self, Members};
 use portolan_wire::meta::SUBSCRIPTION_ID;
-use portolan_wire::{Abilities, answer};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
-/// How many resources one stream may be about.
-const MOST_RESOURCES: usize = 1024;
+/// How many resources one stream may be about, and how many tasks.
+const MOST_NAMED: usize = 1024;
 
 #[derive(Default)]
 pub(crate) struct Listeners {
@@ -30,18 +31,20 @@ pub(crate) struct Listeners {
 
 pub(crate) struct Listener {
     view: View,
-    abilities: Abilities,
+    pub(crate) caller: Caller,
     /// The id of the request that opened the stream, as its client wrote it.
     id: Bytes,
     kinds: Kinds,
     /// The resources that it is about, each as the client asked for it.
     watched: HashMap<Watched, String>,
+    /// The tasks that it is about and that are not over.
+    pub(crate) followed: Mutex<HashMap<TaskAt, Followed>>,
     stream: mpsc::Sender<Bytes>,
     told: Mutex<[u64; Kind::ALL.len()]>,
 }
 
 impl Listeners {
-    pub(crate) fn each(&self, mut visit: impl FnMut(&Listener)) {
+    pub(crate) fn each(&self, mut visit: impl FnMut(&Arc<Listener>)) {
         for listener in &self.table {
             visit(&listener);
         }
@@ -49,13 +52,13 @@ impl Listeners {
 
     /// Ends every stream in good order: one that is merely cut would be opened again by its client.
     pub(crate) fn end(&self) {
-        self.each(Listener::end);
+        self.each(|listener| listener.end());
         self.table.clear();
     }
 }
 
 impl Listener {
-    fn tell(&self, message: Vec<u8>) {
+    pub(crate) fn tell(&self, message: Vec<u8>) {
         if self.stream.try_send(message.into()).is_err() {
             counters::NOTES_DROPPED.one();
         }
@@ -72,44 +75,41 @@ impl Listener {
         let mut news = Kinds::NONE;
         let mut told = locked(&self.told);
         for kind in Kind::ALL {
-            let now = snapshot.stamp(&self.view, kind, &self.abilities);
+            let now = snapshot.stamp(&self.view, kind, &self.caller.party.abilities);
             if std::mem::replace(&mut told[kind.index()], now) != now && self.kinds.has(kind) {
                 news = news.with(kind);
             }
         }
         drop(told);
         for method in list_changed(news) {
-            self.tell(self.stamped(method, None));
+            self.tell(self.stamped(method, &Members::default()));
         }
     }
 
     /// Tells of a resource that has changed, if it is about it.
     pub(crate) fn hear_of_resource(&self, resource: &Watched, params: &Members<'_>) {
         let Some(shown) = self.watched.get(resource) else { return };
-        self.tell(self.stamped("notifications/resources/updated", Some((params, shown))));
+        let shown = json!(shown).to_string();
+        let mut swapped = Vec::new();
+        let uri = |(key, value)| (key, if key == "uri" { shown.as_str() } else { value });
+        json::write_object(params.iter().map(uri), &mut swapped);
+        let swapped = String::from_utf8_lossy(&swapped);
+        let Ok(params) = Members::parse(&swapped) else { return };
+        self.tell(self.stamped("notifications/resources/updated", &params));
     }
 
-    /// A notification with the stream's id in its `_meta`.
-    fn stamped(&self, method: &str, updated: Option<(&Members<'_>, &str)>) -> Vec<u8> {
+    /// A notification with the stream's id in the `_meta` of its params.
+    pub(crate) fn stamped(&self, method: &str, params: &Members<'_>) -> Vec<u8> {
         let id = std::str::from_utf8(&self.id).unwrap_or("null");
-        let before = updated.and_then(|(params, _)| params.get("_meta"));
-        let before = before.and_then(|raw| Members::parse(raw).ok()).unwrap_or_default();
+        let before = params.get("_meta").and_then(|raw| Members::parse(raw).ok()).unwrap_or_default();
         let mut meta = Vec::new();
         let kept = before.iter().filter(|(key, _)| *key != SUBSCRIPTION_ID);
         json::write_object(kept.chain([(SUBSCRIPTION_ID, id)]), &mut meta);
         let meta = String::from_utf8_lossy(&meta);
-        let mut params = Vec::new();
-        match updated {
-            None => json::write_object([("_meta", &*meta)].into_iter(), &mut params),
-            Some((given, shown)) => {
-                let shown = json!(shown).to_string();
-                let kept = given.iter().filter(|(key, _)| *key != "_meta");
-                let swapped =
-                    kept.map(|(key, value)| (key, if key == "uri" { shown.as_str() } else { value }));
-                json::write_object(swapped.chain([("_meta", &*meta)]), &mut params);
-            }
-        }
-        answer::notification(method, Some(&String::from_utf8_lossy(&params)))
+        let mut stamped = Vec::new();
+        let kept = params.iter().filter(|(key, _)| *key != "_meta");
+        json::write_object(kept.chain([("_meta", &*meta)]), &mut stamped);
+        answer::notification(method, Some(&String::from_utf8_lossy(&stamped)))
     }
 }
 
@@ -137,6 +137,9 @@ impl Drop for Listening {
         for watched in listener.watched.keys() {
             self.front.router.unsubscribe(watched);
         }
+        for task in locked(&listener.followed).keys() {
+            self.front.router.unfollow_task(&task.server, &task.id);
+        }
     }
 }
 
@@ -148,6 +151,10 @@ impl Front {
         request: &Request,
         stream: mpsc::Sender<Bytes>,
     ) -> Result<Listening, Pieces> {
+        if let Some(refused) = tasks::undeclared(client, request).filter(|_| tasks::listens_to_tasks(request))
+        {
+            return Err(refused);
+        }
         let wrong = |text: &str| refusal(request.id(), INVALID_PARAMS, text);
         let filter: Value = request
             .params()?
@@ -177,9 +184,10 @@ impl Front {
         if kinds.has(Kind::Resources) {
             kinds = kinds.with(Kind::Templates);
         }
-        let uris = filter.get("resourceSubscriptions").and_then(Value::as_array).cloned().unwrap_or_default();
-        if uris.len() > MOST_RESOURCES {
-            return Err(wrong(&format!("a stream may be about {MOST_RESOURCES} resources at most")));
+        let named = |key: &str| filter.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+        let (uris, ids) = (named("resourceSubscriptions"), named("taskIds"));
+        if uris.len() > MOST_NAMED || ids.len() > MOST_NAMED {
+            return Err(wrong(&format!("a stream may be about {MOST_NAMED} resources and as many tasks")));
         }
         let watched = self.watch(client, uris.iter().filter_map(Value::as_str)).await;
         if !watched.is_empty() {
@@ -187,12 +195,17 @@ impl Front {
             shown.sort();
             granted["resourceSubscriptions"] = json!(shown);
         }
-        let snapshot = self.catalog().snapshot();
-        let abilities = request.terms(client).abilities.clone();
-        let told = Kind::ALL.map(|kind| snapshot.stamp(&client.view, kind, &abilities));
+        let followed = self.follow(client, ids.iter().filter_map(Value::as_str)).await;
+        if !followed.is_empty() {
+            let mut shown: Vec<&String> = followed.values().map(|followed| &followed.shown).collect();
+            shown.sort();
+            granted["taskIds"] = json!(shown);
+        }
+        let (snapshot, caller) = (self.catalog().snapshot(), client.caller(request));
+        let told = Kind::ALL.map(|kind| snapshot.stamp(&client.view, kind, &caller.party.abilities));
         let (id, view) = (request.id.clone(), client.view.clone());
-        let listener =
-            Arc::new(Listener { view, abilities, id, kinds, watched, stream, told: Mutex::new(told) });
+        let (followed, told) = (Mutex::new(followed), Mutex::new(told));
+        let listener = Arc::new(Listener { view, caller, id, kinds, watched, followed, stream, told });
         let subscription: Value = serde_json::from_str(request.id()).unwrap_or_default();
         let acknowledged = json!({"notifications": granted, "_meta": {SUBSCRIPTION_ID: subscription}});
         listener.tell(answer::notification(

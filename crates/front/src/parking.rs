@@ -5,12 +5,13 @@
 //! only we can make, and that is good for this one call, unchanged, for a while.
 
 use crate::client::locked;
+use crate::questions::give;
 use crate::request::{Pieces, Request};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use portolan_router::{Aside, Question, Reply};
+use portolan_router::{Aside, Question};
 use portolan_wire::json::Members;
 use sha2::Sha256;
 use std::collections::HashMap;
@@ -126,7 +127,7 @@ impl Lot {
         let given = params.get("inputResponses").and_then(|raw| Members::parse(raw).ok()).unwrap_or_default();
         parked.asked.retain(|(key, question)| match given.get(key) {
             Some(answer) => {
-                question.answer(Reply::Result(Bytes::copy_from_slice(answer.as_bytes())));
+                give(question, answer);
                 false
             }
             None => question.is_open(),
@@ -174,4 +175,64 @@ fn digest(request: &Request) -> Option<String> {
         members.remove(key);
     }
     Some(portolan_model::fingerprint([request.method.name().as_bytes(), params.to_string().as_bytes()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(state: Option<&str>) -> Request {
+        let mut params = serde_json::json!({"name": "t"});
+        if let Some(state) = state {
+            params["requestState"] = state.into();
+        }
+        let line = Bytes::from(params.to_string());
+        let mut request = Request::new(&line, "", "tools/call", std::str::from_utf8(&line).ok());
+        request.id = "1".into();
+        request
+    }
+
+    /// Parks a call whose client is not there: the way back to it, and what shows that it is still running.
+    fn parked(lot: &Lot) -> (String, Arc<()>) {
+        let running = Arc::new(());
+        let held = running.clone();
+        let answering: Answering = Box::pin(async move {
+            std::future::pending::<()>().await;
+            drop(held);
+            None
+        });
+        let waiting = Waiting { answering, aside: Arc::default(), began_as: "1".into(), asked: Vec::new() };
+        (lot.park(&request(None), waiting).unwrap(), running)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_whose_client_has_not_come_back_in_time_is_given_up_and_a_late_return_refused() {
+        let lot = Lot::new("i");
+        let (early, one) = parked(&lot);
+        tokio::time::advance(WAIT / 2).await;
+        let (late, other) = parked(&lot);
+        tokio::time::advance(WAIT / 2).await;
+        lot.sweep();
+        let is_running = |call: &Arc<()>| Arc::strong_count(call) > 1;
+        assert_eq!((is_running(&one), is_running(&other)), (false, true));
+        assert!(matches!(lot.back(&request(Some(&early))), Return::Refused(why) if why.contains("expired")));
+        // Whether it was swept or not: what is over is over.
+        tokio::time::advance(WAIT / 2).await;
+        assert!(is_running(&other));
+        assert!(matches!(lot.back(&request(Some(&late))), Return::Refused(why) if why.contains("expired")));
+        assert!(!is_running(&other));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_whose_client_comes_back_in_time_is_given_out_once() {
+        let lot = Lot::new("i");
+        let (state, running) = parked(&lot);
+        tokio::time::advance(WAIT / 2).await;
+        lot.sweep();
+        let Return::Call(call) = lot.back(&request(Some(&state))) else { panic!("it is not there") };
+        assert!(matches!(lot.back(&request(Some(&state))), Return::Refused(_)));
+        assert_eq!(Arc::strong_count(&running), 2);
+        drop(call);
+        assert_eq!(Arc::strong_count(&running), 1);
+    }
 }

@@ -5,7 +5,9 @@ use bytes::Bytes;
 use portolan_model::ServerName;
 use portolan_router::{Desk, Question, Reply};
 use portolan_wire::json::{self, Members};
+use portolan_wire::tasks::{relate_back, relate_shown};
 use portolan_wire::{Abilities, Outcome, Revision, answer, envelope};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -58,10 +60,10 @@ impl Questions {
     pub(crate) fn answered(&self, id: &str, outcome: Outcome<'_>) {
         let question = envelope::own_id(id).and_then(|id| locked(&self.open).remove(&id));
         if let Some(question) = question {
-            question.answer(match outcome {
-                Outcome::Result(raw) => Reply::Result(Bytes::copy_from_slice(raw.as_bytes())),
-                Outcome::Error(raw) => Reply::Error(Bytes::copy_from_slice(raw.as_bytes())),
-            });
+            match outcome {
+                Outcome::Result(raw) => give(&question, raw),
+                Outcome::Error(raw) => question.answer(Reply::Error(Bytes::copy_from_slice(raw.as_bytes()))),
+            }
         }
     }
 
@@ -108,10 +110,13 @@ impl Form {
     /// The params as the client's revision has them.
     pub(crate) fn params(&self, question: &Question) -> Option<String> {
         let raw = question.params()?;
+        // Whoever sees many servers knows their tasks by other ids.
+        let raw =
+            if self.names_server { relate_shown(raw, question.server.as_str()) } else { Cow::Borrowed(raw) };
         if question.method.as_ref() != "elicitation/create" {
-            return Some(raw.to_owned());
+            return Some(raw.into_owned());
         }
-        let Ok(members) = Members::parse(raw) else { return Some(raw.to_owned()) };
+        let Ok(members) = Members::parse(&raw) else { return Some(raw.into_owned()) };
         let message = self.names_server.then(|| members.get("message").and_then(json::text)).flatten();
         let message = message.map(|text| named(&question.server, &text));
         // Between 2025-11-25 and 2026-07-28 a page that is opened has an id, by which its end can be told.
@@ -130,6 +135,12 @@ impl Form {
         json::write_object(swapped.chain(added), &mut out);
         String::from_utf8(out).ok()
     }
+}
+
+/// Gives a server the client's answer, by the server's own id where it belongs to a task.
+pub(crate) fn give(question: &Question, answer: &str) {
+    let answer = relate_back(answer, question.server.as_str(), question.params());
+    question.answer(Reply::Result(Bytes::copy_from_slice(answer.as_bytes())));
 }
 
 /// People have to know who is asking, and behind one address that is no longer plain.

@@ -4,6 +4,7 @@ mod created;
 mod drive;
 mod errand;
 mod follow;
+mod hear;
 mod list;
 mod relay;
 mod surface;
@@ -169,11 +170,15 @@ pub(crate) fn target(snapshot: &Snapshot, call: &Call<'_>) -> Result<Target, Rou
     let method = call.what.method();
     let id = call.params.text("taskId");
     let id = id.ok_or_else(|| RouteError::Invalid(format!("{method} needs params with a `taskId`")))?;
-    let (server, own) = owner(snapshot, call.view, &id)?;
+    find(snapshot, call.view, &id)
+}
+
+fn find(snapshot: &Snapshot, view: &View, id: &str) -> Result<Target, RouteError> {
+    let (server, own) = owner(snapshot, view, id)?;
     let entry = snapshot.servers().get(&server);
     let tasks = entry.and_then(|entry| Offered::by(entry, None));
     if tasks.is_none() && entry.is_some_and(|entry| entry.offer().is_some()) {
-        return Err(unknown(&id));
+        return Err(unknown(id));
     }
     Ok(Target { tasks, ..Target::new(server, "taskId", own) })
 }
@@ -226,9 +231,17 @@ impl Router {
         self.wards.client(&TaskKey { server: server.clone(), id: id.to_owned() })
     }
 
-    /// A task is over: its session is not kept for it any more.
+    /// The client that wants to hear of the progress of a server's task, and its token for that.
+    pub fn task_progress(&self, server: &ServerName, id: &str) -> Option<(u64, Box<str>)> {
+        self.wards.progress(&TaskKey { server: server.clone(), id: id.to_owned() })
+    }
+
+    /// A task is over: its session is not kept for it any more, and there is nothing more to hear of it.
     pub fn task_is_over(&self, server: &ServerName, id: &str) {
         self.wards.release(&TaskKey { server: server.clone(), id: id.to_owned() });
+        if let Ok(member) = self.member(server) {
+            member.forget_task(id);
+        }
     }
 
     /// A client has gone: sessions are not kept for its tasks any more.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use portolan_model::{Kind, Kinds, ServerName};
 use portolan_telemetry::counters;
 use portolan_wire::json::{self, Members};
+use portolan_wire::tasks::related;
 use portolan_wire::{Incoming, Message, Outcome, answer, envelope, progress};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -172,8 +173,11 @@ impl Inbox {
             "notifications/progress" => {
                 let (Some(token), Some(params)) = (progress::own_token(params), params) else { return };
                 let note = Note::Progress(bytes.slice_ref(params.as_bytes()));
-                if self.pending.note(token, note) == Noted::Dropped {
-                    counters::NOTES_DROPPED.one();
+                match self.pending.note(token, note) {
+                    Noted::Dropped => counters::NOTES_DROPPED.one(),
+                    // The call may have been answered with a task, which goes on.
+                    Noted::NoSuchCall if related(params).is_some() => self.broadcast(bytes),
+                    Noted::Passed | Noted::NotWanted | Noted::NoSuchCall => {}
                 }
             }
             "notifications/tools/list_changed" => self.change(Kinds::NONE.with(Kind::Tools)),

@@ -2,6 +2,7 @@
 
 use crate::json::{self, Members};
 use crate::revision::Revision;
+use crate::tasks::Support;
 use portolan_model::{Kind, Piece};
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use std::borrow::Cow;
 /// revision.
 pub fn write_piece(kind: Kind, piece: Piece<'_>, shown: &str, revision: Revision, out: &mut Vec<u8>) {
     match kind {
-        Kind::Tools => write_tool(piece.definition, shown, revision, out),
+        Kind::Tools => write_tool(piece.definition, shown, revision, Support::Forbidden, out),
         Kind::Prompts | Kind::Resources | Kind::Templates if piece.key == shown => {
             out.extend_from_slice(piece.definition.as_bytes());
         }
@@ -20,14 +21,25 @@ pub fn write_piece(kind: Kind, piece: Piece<'_>, shown: &str, revision: Revision
 }
 
 /// Writes a tool's definition under another name, without what would break a client of this revision: before
-/// 2026-07-28 one `outputSchema` that is no object makes clients refuse the whole list.
-pub fn write_tool(definition: &str, name: &str, revision: Revision, out: &mut Vec<u8>) {
+/// 2026-07-28 one `outputSchema` that is no object makes clients refuse the whole list. Where tools say whether they can be
+/// tasks and this one does not, it can as far as its server can.
+pub fn write_tool(definition: &str, name: &str, revision: Revision, tasks: Support, out: &mut Vec<u8>) {
     let keep = |key: &str, value: &str| match key {
         "outputSchema" => revision.has_free_output() || is_object_schema(value),
         "execution" => revision.has_tool_execution(),
         _ => true,
     };
     write_with(definition, Kind::Tools.key(), name, keep, out);
+    let execution = match tasks {
+        Support::Forbidden => return,
+        Support::Optional => r#","execution":{"taskSupport":"optional"}}"#,
+        Support::Required => r#","execution":{"taskSupport":"required"}}"#,
+    };
+    let says_so = || Members::parse(definition).map_or(true, |members| members.get("execution").is_some());
+    if revision.has_tool_execution() && !says_so() {
+        out.truncate(out.len() - 1);
+        out.extend_from_slice(execution.as_bytes());
+    }
 }
 
 /// Writes a definition with another value for one member, which comes first, and what else is to be kept of it.
@@ -115,8 +127,12 @@ mod tests {
     use Revision::{V2025_06_18, V2025_11_25, V2026_07_28};
 
     fn tool(definition: &str, revision: Revision) -> String {
+        tool_of(definition, revision, Support::Forbidden)
+    }
+
+    fn tool_of(definition: &str, revision: Revision, tasks: Support) -> String {
         let mut out = Vec::new();
-        write_tool(definition, "s.t", revision, &mut out);
+        write_tool(definition, "s.t", revision, tasks, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -132,6 +148,18 @@ mod tests {
             tool(definition, V2026_07_28),
             r#"{"name":"s.t","x":{"y":1},"outputSchema":{"type":"array"}}"#
         );
+    }
+
+    #[test]
+    fn a_tool_that_says_nothing_of_tasks_says_what_its_server_can_to_those_who_go_by_it() {
+        let [plain, own] = [r#"{"name":"t"}"#, r#"{"name":"t","execution":{}}"#];
+        let optional = r#"{"name":"s.t","execution":{"taskSupport":"optional"}}"#;
+        assert_eq!(tool_of(plain, V2025_11_25, Support::Optional), optional);
+        assert_eq!(tool_of(own, V2025_11_25, Support::Optional), r#"{"name":"s.t","execution":{}}"#);
+        for revision in [V2025_06_18, V2026_07_28] {
+            assert_eq!(tool_of(plain, revision, Support::Optional), r#"{"name":"s.t"}"#);
+        }
+        assert_eq!(tool_of("no object", V2025_11_25, Support::Optional), "");
     }
 
     #[test]

@@ -284,6 +284,23 @@ pub fn relate<'r>(raw: &'r str, id: Option<&str>) -> Cow<'r, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
+/// What a server asks, belonging to its task by the id that clients of many servers know.
+pub fn relate_shown<'r>(asked: &'r str, server: &str) -> Cow<'r, str> {
+    match related(asked) {
+        Some(own) => relate(asked, Some(&shown(server, &own))),
+        None => Cow::Borrowed(asked),
+    }
+}
+
+/// The answer to what a server has asked with these params, belonging to the task by the server's own id again.
+pub fn relate_back<'r>(answer: &'r str, server: &str, asked: Option<&str>) -> Cow<'r, str> {
+    let Some(id) = related(answer) else { return Cow::Borrowed(answer) };
+    match asked.and_then(related) {
+        Some(own) if id == shown(server, &own) => relate(answer, Some(&own)),
+        Some(_) | None => Cow::Borrowed(answer),
+    }
+}
+
 /// The members of an object, or none of anything else.
 fn object(raw: Option<&str>) -> Members<'_> {
     raw.and_then(|raw| Members::parse(raw).ok()).unwrap_or_default()

@@ -11,7 +11,6 @@ use crate::parking::Return;
 use crate::request::{Method, Pieces, Request};
 use crate::sessions::Held;
 use crate::styles::Transport;
-use crate::tasks;
 use crate::teller::Teller;
 use http::{HeaderMap, HeaderName, StatusCode};
 use portolan_catalog::{Entry, View};
@@ -194,11 +193,6 @@ fn with_status(answer: Pieces, request: &Request, held: &Held) -> Response {
 
 /// A stream of changes.
 async fn listen(front: Arc<Front>, held: Arc<Held>, request: Request) -> Result<Response, Refused> {
-    if let Some(refused) = tasks::undeclared(&held.client, &request)
-        && tasks::listens_to_tasks(&request)
-    {
-        return Err(reply::with_status(StatusCode::BAD_REQUEST, refused));
-    }
     let (sender, messages) = mpsc::channel(STREAM_QUEUE);
     let listening = front
         .listen(&held.client, &request, sender)

@@ -1,6 +1,7 @@
 //! Tasks between the eras: every client gets what it can make something of, from servers with either form of them.
 
 mod declaring;
+mod hearing;
 mod older;
 mod unknowing;
 
@@ -106,5 +107,38 @@ async fn tasks_are_not_declared_where_no_server_has_any() {
         let alone = behind.gateway.connect_to("one").await;
         refused(&alone, "tasks/get", of("1"), -32601).await;
         refused(&behind.gateway.connect().await, "tasks/get", of("one~1"), -32602).await;
+    }
+}
+
+#[tokio::test]
+async fn what_can_be_a_task_is_said_to_those_who_go_by_it_whatever_the_server_says() {
+    for form in [Form::StdioLegacy, Form::HttpLegacy, Form::StdioModern, Form::HttpModern] {
+        let behind = form.serve(&[]).await;
+        for (url, prefix) in [(behind.gateway.url(), "one."), (behind.gateway.server_url("one"), "")] {
+            let support = async |revision: &str, tool: &str| {
+                let profile = Profile::default().revision(revision);
+                let tools = if revision == "2026-07-28" {
+                    portolan_testkit::ModernClient::with(&url, profile).ask("tools/list", json!({})).await
+                } else {
+                    let client = portolan_testkit::HttpClient::connect_as(&url, profile).await;
+                    client.ask("tools/list", json!({})).await
+                };
+                let name = format!("{prefix}{tool}");
+                let tools = tools["result"]["tools"].as_array().unwrap();
+                let tool = tools.iter().find(|listed| listed["name"] == name.as_str());
+                tool.unwrap_or_else(|| panic!("{form:?}: no {name}")).get("execution").cloned()
+            };
+            let told = |word: &str| Some(json!({ "taskSupport": word }));
+            let of_modern = form.is_modern().then(|| json!({ "taskSupport": "optional" }));
+            assert_eq!(support("2025-11-25", "echo").await, of_modern, "{form:?}");
+            let required = if form.is_modern() { told("optional") } else { told("required") };
+            assert_eq!(support("2025-11-25", "failing_job").await, required, "{form:?}");
+            for revision in ["2025-06-18", "2026-07-28"] {
+                assert_eq!(support(revision, "failing_job").await, None, "{form:?} {revision}");
+            }
+        }
+        let without = form.serve(&["--without", "tasks"]).await;
+        let tools = without.gateway.connect().await.ask("tools/list", json!({})).await;
+        assert!(!tools.to_string().contains("taskSupport"), "{form:?}");
     }
 }

@@ -2,7 +2,7 @@
 //! task comes to.
 
 use super::errand::{Errand, done};
-use super::wards::TaskKey;
+use super::wards::{Owner, TaskKey};
 use super::{Knowing, Mode, Place, Wards};
 use crate::call::{Answered, Call};
 use crate::target::Target;
@@ -40,8 +40,9 @@ impl Landed<'_> {
         let errand = Errand::new(self.wards, self.member, Place::new(lease), self.call, &created.id);
         let has_handshake = revision.has_handshake();
         if has_handshake {
-            let client = self.call.caller.party.client;
-            self.wards.know(&errand.task, client, &errand.place, created.keeping);
+            let owner =
+                Owner { client: self.call.caller.party.client, token: self.call.params.progress_token() };
+            self.wards.know(&errand.task, owner, &errand.place, created.keeping);
         }
         let outcome = match Knowing::of(self.call) {
             Knowing::Asking | Knowing::Declaring => {

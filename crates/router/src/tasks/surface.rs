@@ -1,14 +1,13 @@
 //! A task of 2025-11-25 for a client of 2026-07-28: its result and its questions are in the task itself.
 
 use super::errand::{Asking, Errand, done, read, text};
-use super::relay::own_answer;
-use super::wards::{TaskKey, Waiting};
+use super::wards::{Owner, TaskKey, Waiting};
 use super::{LONGEST, Wards};
 use portolan_upstream::{Aside, CallError, Reply};
 use portolan_wire::era::{self, Keeping};
 use portolan_wire::json::Members;
 use portolan_wire::params::Params;
-use portolan_wire::tasks::{Form, Status, Task, relate, related};
+use portolan_wire::tasks::{Form, Status, Task, relate, relate_back, related};
 use portolan_wire::{Revision, answer, mrtr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +71,7 @@ impl Errand<'_> {
     /// begun for that and kept until the task is over.
     async fn requests(&self, task: &Task<'_>) -> Option<String> {
         let client = self.wards.client(&self.task).unwrap_or(self.call.caller.party.client);
-        self.wards.know(&self.task, client, &self.place, task.keeping());
+        self.wards.know(&self.task, Owner { client, token: None }, &self.place, task.keeping());
         let patience = if self.wards.asked(&self.task).is_empty() { TO_ASK } else { TOGETHER };
         if let Some(waiting) = self.wards.lend_waiting(&self.task, || self.wait(client)) {
             let mut lent = Lent { wards: self.wards, task: &self.task, waiting: Some(waiting) };
@@ -133,7 +132,8 @@ impl Errand<'_> {
         }
         for (key, question) in self.wards.asked(&self.task) {
             if let Some(response) = given.get(&key) {
-                question.answer(Reply::Result(own_answer(&self.task.server, response)));
+                let response = relate_back(response, self.task.server.as_str(), question.params());
+                question.answer(Reply::Result(response.into_owned().into()));
             }
         }
         Ok(done("{}".to_owned()))

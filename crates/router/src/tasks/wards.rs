@@ -63,8 +63,17 @@ enum Wait {
     Lent,
 }
 
+/// Whose a task is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner<'o> {
+    pub(crate) client: u64,
+    /// What it calls the progress of the task, as raw JSON, if it wants to hear of that.
+    pub(crate) token: Option<&'o str>,
+}
+
 struct Ward {
     client: u64,
+    token: Option<Box<str>>,
     place: Place,
     /// Each under a key that is never used again for this task.
     asked: Vec<(String, Arc<Question>)>,
@@ -158,7 +167,7 @@ impl Wards {
     }
 
     /// Takes note of a task on a session, with whatever it has asked by now; one that is known stays as it is.
-    pub(crate) fn know(&self, task: &TaskKey, client: u64, place: &Place, keeping: Option<Duration>) {
+    pub(crate) fn know(&self, task: &TaskKey, owner: Owner<'_>, place: &Place, keeping: Option<Duration>) {
         let [least, most] = PATIENCE;
         let mut table = self.0.table();
         if table.known.contains_key(task) {
@@ -168,7 +177,8 @@ impl Wards {
             table.forget_oldest();
         }
         let mut ward = Ward {
-            client,
+            client: owner.client,
+            token: owner.token.map(Into::into),
             place: place.clone(),
             asked: Vec::new(),
             keys: 0,
@@ -184,6 +194,13 @@ impl Wards {
 
     pub(crate) fn client(&self, task: &TaskKey) -> Option<u64> {
         self.0.table().known.get(task).map(|ward| ward.client)
+    }
+
+    /// Who wants to hear of the progress of a task that is not over, and by which token.
+    pub(crate) fn progress(&self, task: &TaskKey) -> Option<(u64, Box<str>)> {
+        let table = self.0.table();
+        let ward = table.known.get(task).filter(|ward| ward.place.lease.is_some())?;
+        Some((ward.client, ward.token.clone()?))
     }
 
     /// The session that a task is on, while it lives.

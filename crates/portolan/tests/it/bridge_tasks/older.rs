@@ -14,7 +14,7 @@ async fn client(behind: &Behind) -> HttpClient {
 }
 
 /// Calls a tool as a task: its id, as the client knows it.
-async fn created(client: &impl portolan_testkit::Client, name: &str, arguments: Value) -> String {
+pub(super) async fn created(client: &impl portolan_testkit::Client, name: &str, arguments: Value) -> String {
     let params = json!({ "name": name, "arguments": arguments, "task": { "ttl": 60_000 } });
     let result = ask(client, "tools/call", params).await;
     let task = &result["task"];
@@ -213,5 +213,53 @@ async fn a_wish_for_a_task_is_not_passed_on_where_it_means_nothing() {
         for method in ["tasks/get", "tasks/result", "tasks/cancel", "tasks/list"] {
             assert_eq!(client.ask(method, of("one~1")).await["error"]["code"], -32601, "{form:?} {method}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_tasks_progress_goes_on_by_the_token_of_its_call() {
+    for form in OLDER {
+        let behind = form.serve(&[]).await;
+        let url = behind.gateway.url_of("/sse");
+        let [one, other] = [SseClient::connect(&url).await, SseClient::connect(&url).await];
+        let params = json!({ "name": "one.slow_compute", "arguments": { "seconds": 0.4 }, "task": {},
+            "_meta": { "progressToken": "mine" } });
+        let id = ask(&one, "tools/call", params).await["task"]["taskId"].clone();
+        let is_progress = |message: &Value| message["method"] == "notifications/progress";
+        let told = one.messages().wait_for("progress", is_progress).await["params"].take();
+        assert_eq!(
+            (&told["progressToken"], &told["progress"]),
+            (&json!("mine"), &json!(1)),
+            "{form:?} {told}"
+        );
+        assert_eq!(told["_meta"][RELATED]["taskId"], id, "{form:?} {told}");
+        let id = id.as_str().unwrap();
+        ask(&one, "tasks/result", of(id)).await;
+        assert!(!other.messages().all().iter().any(is_progress), "{form:?}");
+    }
+}
+
+#[tokio::test]
+async fn over_pipes_what_a_task_asks_during_another_call_comes_by_the_id_that_its_client_knows() {
+    for form in [Form::StdioLegacy, Form::Sse] {
+        let behind = form.serve(&[]).await;
+        let profile = asked(json!({ "elicitation": {} }));
+        let questions = profile.asked().clone();
+        let client = HttpClient::connect_as(&behind.gateway.url(), profile).await;
+        let call = client.start_call("one.slow_compute", json!({ "seconds": 2 }));
+        let task = async {
+            behind.journal.wait_for_executions("slow_compute", 1).await;
+            let arguments = json!({ "filename": "f", "seconds": 0.3 });
+            let id = created(&client, "one.confirm_delete", arguments).await;
+            assert_eq!(text(&ask(&client, "tasks/result", of(&id)).await), "Deleted f", "{form:?}");
+            id
+        };
+        let (call, id) = tokio::join!(call, task);
+        call.finish().await;
+        assert_eq!(questions.len(), 1, "{form:?}");
+        assert_eq!(questions.all()[0]["params"]["_meta"][RELATED]["taskId"], id, "{form:?}");
+        let own = id.strip_prefix("one~").unwrap();
+        let is_answer = |line: &Value| line["result"]["_meta"][RELATED]["taskId"] == own;
+        assert!(behind.journal.messages().iter().any(is_answer), "{form:?}");
     }
 }
