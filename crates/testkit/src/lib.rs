@@ -23,6 +23,7 @@ pub mod client;
 pub mod fixture;
 mod gateway;
 mod journal;
+pub mod model_server;
 pub mod processes;
 mod record;
 mod rest;
@@ -36,6 +37,7 @@ pub use self::client::{
 };
 pub use self::gateway::{Gateway, GatewayBuilder};
 pub use self::journal::Journal;
+pub use self::model_server::ModelServer;
 pub use self::record::{DEADLINE, Record};
 pub use self::rest::{Answer, Rest};
 pub use self::running::Fixture;

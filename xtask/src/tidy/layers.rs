@@ -14,6 +14,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("wire", &["model"]),
     ("telemetry", &[]),
     ("outbound", &["model", "telemetry"]),
+    // The only one that talks to a model; who asks, and for what, is not its business.
+    ("llm", &["model", "outbound", "telemetry"]),
     ("config", &["model", "telemetry", "outbound"]),
     // Lists are rendered where they are kept, so that one is rendered once: the catalog writes tools with wire.
     ("catalog", &["model", "wire", "telemetry", "config"]),
