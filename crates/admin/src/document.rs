@@ -24,6 +24,7 @@ use utoipa::{IntoResponses, OpenApi as _};
     tags(
         (name = "servers", description = "The MCP servers behind Portolan."),
         (name = "tools", description = "What these servers offer."),
+        (name = "search", description = "The right tools for what is to be done."),
         (name = "calls", description = "Calls of tools."),
         (name = "overview", description = "Everything at once."),
         (name = "secrets", description = "Values that servers need and nobody may read."),

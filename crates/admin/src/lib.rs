@@ -14,6 +14,7 @@ mod path;
 mod probes;
 mod problem;
 mod query;
+mod search;
 mod secrets;
 mod servers;
 mod tools;
@@ -21,6 +22,7 @@ mod tools;
 use axum::extract::FromRef;
 use body::BodyLimit;
 use bytes::Bytes;
+use portolan_finder::Finder;
 use portolan_registry::Registry;
 use portolan_router::Router;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use utoipa_axum::routes;
 pub struct Admin {
     pub registry: Arc<Registry>,
     pub router: Arc<Router>,
+    pub finder: Arc<Finder>,
     pub options: Options,
 }
 
@@ -90,6 +93,8 @@ fn table() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(events::follow_events))
         .routes(routes!(calls::call_tool))
         .routes(routes!(calls::execute_tool))
+        .routes(routes!(search::search))
+        .routes(routes!(search::search_bare))
         .routes(routes!(secrets::list_secrets))
         .routes(routes!(secrets::set_secret, secrets::remove_secret));
     OpenApiRouter::with_openapi(document::outline())

@@ -12,14 +12,16 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod uris;
+mod view;
 
 pub use entry::Entry;
 pub use filing::Filing;
 pub use manner::Declared;
 pub use page::PageAsk;
-pub use render::Peer;
-pub use snapshot::{Eyes, Snapshot, View};
+pub use render::{Peer, own_tools};
+pub use snapshot::{Eyes, Snapshot};
 pub use uris::Found;
+pub use view::View;
 
 use arc_swap::{ArcSwap, Guard};
 use portolan_model::Kind;

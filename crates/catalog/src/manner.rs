@@ -1,7 +1,8 @@
 //! What the servers say of themselves, put together for a client.
 
 use crate::entry::Entry;
-use crate::snapshot::{Snapshot, View};
+use crate::snapshot::Snapshot;
+use crate::view::View;
 use portolan_model::{Manner, ServerName};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -16,10 +17,11 @@ impl Snapshot {
     /// What the servers tell models about themselves: one server's own text, or that of all, each under its server's name
     /// and each cut as far as it has to be for the whole to have at most `cap` bytes.
     pub fn instructions(&self, view: &View, cap: usize) -> Option<String> {
-        match view {
-            View::Server(name) => self.manner(name)?.instructions.as_deref().map(str::to_owned),
-            View::All => {
-                let all = self.servers().iter().filter_map(|(name, entry)| {
+        match view.alone() {
+            Some(name) => self.manner(name)?.instructions.as_deref().map(str::to_owned),
+            None => {
+                let seen = self.servers().iter().filter(|(name, _)| view.has_server(name));
+                let all = seen.filter_map(|(name, entry)| {
                     let text = entry.offer()?.manner.instructions.as_deref()?.trim();
                     (!text.is_empty()).then_some((name, text))
                 });
@@ -31,11 +33,12 @@ impl Snapshot {
     /// What a client may be told that can be done here beside what we do ourselves: all that one server declares, or what
     /// all of them declare of extensions, the first server's word where two speak of the same.
     pub fn capabilities(&self, view: &View) -> Declared {
-        match view {
-            View::Server(name) => self.manner(name).map(declared).unwrap_or_default(),
-            View::All => {
+        match view.alone() {
+            Some(name) => self.manner(name).map(declared).unwrap_or_default(),
+            None => {
                 let mut union: BTreeMap<&str, Declared> = BTreeMap::new();
-                for entry in self.servers().values() {
+                let seen = self.servers().iter().filter(|(name, _)| view.has_server(name));
+                for (_, entry) in seen {
                     let declared = entry.offer().map(|offer| declared(&offer.manner)).unwrap_or_default();
                     for name in PASSED_ON {
                         let theirs = declared.get(name).and_then(|raw| members(raw));

@@ -2,7 +2,7 @@
 
 use crate::cursor::{self, Place};
 use crate::render::List;
-use crate::snapshot::{Eyes, Part, Snapshot, View};
+use crate::snapshot::{Eyes, Part, Snapshot};
 use bytes::Bytes;
 use portolan_model::{Kind, ServerName};
 
@@ -26,6 +26,9 @@ impl Snapshot {
         'all: for part in self.parts(kind, eyes) {
             for &at in part.rest(kind, ask.after.as_ref()) {
                 let Some(piece) = part.shelf.offer.piece(kind, at) else { continue };
+                if !eyes.view.has(kind, part.server, piece.key) {
+                    continue;
+                }
                 if left == 0 {
                     let end = last.map(|(server, key)| Place { server: server.clone(), key: key.to_owned() });
                     if let Some(cursor) = end.and_then(|end| cursor::seal(kind, &end)) {
@@ -33,9 +36,9 @@ impl Snapshot {
                     }
                     break 'all;
                 }
-                match eyes.view {
-                    View::All => list.add(piece, &self.shown(kind, eyes.style, &part, at), part.shared.tasks),
-                    View::Server(_) => list.add(piece, piece.key, part.shared.tasks),
+                match eyes.view.alone() {
+                    None => list.add(piece, &self.shown(kind, eyes.style, &part, at), part.shared.tasks),
+                    Some(_) => list.add(piece, piece.key, part.shared.tasks),
                 }
                 last = Some((part.server, piece.key));
                 left -= 1;
@@ -63,8 +66,8 @@ impl<'s> Part<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Catalog;
     use crate::tests::kit::{eyes, file, filed, keys, offer, server};
+    use crate::{Catalog, View};
     use portolan_model::NameStyle;
     use portolan_wire::Revision;
     use serde_json::Value;

@@ -1,7 +1,7 @@
 //! A list as the bytes that clients get.
 
 use crate::entry::Entry;
-use crate::snapshot::{Eyes, Part, Snapshot, View};
+use crate::snapshot::{Eyes, Part, Snapshot};
 use bytes::Bytes;
 use portolan_model::{Kind, Piece, ServerName};
 use portolan_wire::meta::{INSTANCES, PARTIAL, PENDING};
@@ -30,7 +30,9 @@ pub(crate) fn all(snapshot: &Snapshot, kind: Kind, eyes: &Eyes<'_>, peer: Option
     let mut list = List::begin(kind, eyes.revision, parts().map(length).sum());
     for part in parts() {
         for (at, piece) in part.shelf.offer.of(kind).enumerate() {
-            list.add(piece, &snapshot.shown(kind, eyes.style, &part, at), part.shared.tasks);
+            if eyes.view.has(kind, part.server, piece.key) {
+                list.add(piece, &snapshot.shown(kind, eyes.style, &part, at), part.shared.tasks);
+            }
         }
     }
     let mut instances: Vec<&str> = Vec::new();
@@ -52,6 +54,15 @@ pub(crate) fn one(part: &Part<'_>, kind: Kind, revision: Revision) -> Bytes {
     }
     if offer.partial.has(kind) {
         list.say(PARTIAL, &[part.server.as_str()]);
+    }
+    list.finish()
+}
+
+/// A list of tools that are no server's.
+pub fn own_tools<'t>(tools: impl Iterator<Item = Piece<'t>>, revision: Revision) -> Bytes {
+    let mut list = List::begin(Kind::Tools, revision, 0);
+    for tool in tools {
+        list.add(tool, tool.key, Support::Forbidden);
     }
     list.finish()
 }
@@ -108,10 +119,7 @@ impl List {
     /// Names the servers of which the list has nothing yet, or not all.
     pub(crate) fn say_what_is_missing(&mut self, snapshot: &Snapshot, eyes: &Eyes<'_>) {
         let kind = self.kind;
-        let is_seen = |server: &ServerName| match eyes.view {
-            View::All => true,
-            View::Server(own) => own == server,
-        };
+        let is_seen = |server: &ServerName| eyes.view.has_server(server);
         let having = |is_so: &dyn Fn(&Entry) -> bool| -> Vec<&str> {
             let those = snapshot.servers().iter().filter(|(name, entry)| is_seen(name) && is_so(entry));
             those.map(|(name, _)| name.as_str()).collect()

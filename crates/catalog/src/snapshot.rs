@@ -3,6 +3,7 @@
 use crate::entry::{Entry, Shelf};
 use crate::render::{self, Peer};
 use crate::uris::Uris;
+use crate::view::View;
 use crate::{Generation, PerKind};
 use bytes::Bytes;
 use portolan_model::name::{self, NameStyle};
@@ -11,13 +12,6 @@ use portolan_wire::{Abilities, Revision};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
-
-/// What a client looks at: everything, or one server by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum View {
-    All,
-    Server(ServerName),
-}
 
 /// For whose eyes a list is.
 #[derive(Debug, Clone, Copy)]
@@ -229,10 +223,7 @@ impl Snapshot {
             before += shared.offer.len(kind);
             part
         });
-        parts.filter(move |part| match eyes.view {
-            View::All => true,
-            View::Server(own) => own == part.server,
-        })
+        parts.filter(move |part| eyes.view.has_server(part.server))
     }
 
     /// What something is called among everything of its kind; `at` is its place in its server's part.
@@ -276,7 +267,7 @@ impl Snapshot {
                 let aspect = entry.and_then(|entry| entry.aspects.get(abilities));
                 (entry.map_or(0, |entry| entry.changed(kind)), aspect.map(|aspect| aspect.changed(kind)))
             }
-            View::All => {
+            View::All | View::Profile(_) => {
                 let sight = self.sights.get(abilities);
                 (self.listed[kind.index()], sight.map(|sight| sight.changed[kind.index()]))
             }
@@ -301,6 +292,8 @@ impl Snapshot {
                 let lists = own.map_or(&self.made[kind.index()].lists, |sight| &sight.lists[kind.index()]);
                 lists[row][column].get_or_init(|| render::all(self, kind, eyes, None)).clone()
             }
+            // There may be many, and each is asked for seldom.
+            View::Profile(_) => render::all(self, kind, eyes, None),
             View::Server(name) => {
                 let entry = self.servers.get(name);
                 let shelves = entry.and_then(|e| Some((e.shelf_for(kind, eyes.abilities)?, e.shelf()?)));

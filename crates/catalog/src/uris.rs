@@ -2,7 +2,8 @@
 
 use crate::entry::{Entry, Shelf};
 use crate::foreign;
-use crate::snapshot::{Snapshot, View};
+use crate::snapshot::Snapshot;
+use crate::view::View;
 use portolan_model::{Item, Kind, ServerName};
 use std::borrow::{Borrow, Cow};
 use std::cmp::Reverse;
@@ -130,15 +131,16 @@ impl Snapshot {
     /// for everything.
     pub fn resource_owner(&self, view: &View, uri: &str) -> Option<Found> {
         let named = foreign::open(uri);
-        match view {
-            View::All => {
-                if let Some((server, uri)) = named.filter(|(server, _)| self.servers().contains_key(server)) {
-                    return Some(Found { server, uri });
-                }
-                let server = self.uris().owner(uri)?.clone();
-                Some(Found { server, uri: uri.to_owned() })
+        match view.alone() {
+            None => {
+                let is_here = |server: &ServerName| self.servers().contains_key(server);
+                let found = match named.filter(|(server, _)| is_here(server)) {
+                    Some((server, uri)) => Found { server, uri },
+                    None => Found { server: self.uris().owner(uri)?.clone(), uri: uri.to_owned() },
+                };
+                view.has_server(&found.server).then_some(found)
             }
-            View::Server(own) => {
+            Some(own) => {
                 // Behind it may be a Portolan, whose own uris look like ours.
                 let is_its_own = self.servers().get(own).is_some_and(|e| e.has(Kind::Resources, uri));
                 let named = named.filter(|(server, _)| server == own && !is_its_own);

@@ -22,5 +22,9 @@ pub use servers::{Servers, load_servers, parse_servers};
 pub use settings::describe::{Row, describe, reference_markdown};
 pub use settings::layers::{Flags, Loaded, Origin, SettingsErrors, SettingsProblem, load_settings};
 pub use settings::places::{data_folder, key_file, secret_key};
-pub use settings::{Limits, NamesSetting, SecretSettings, Settings, StdioRegister, StdioSettings};
+pub use settings::profiles::Profiles;
+pub use settings::{
+    EmbeddingsSetting, Limits, NamesSetting, SearchSettings, SecretSettings, Settings, StdioRegister,
+    StdioSettings,
+};
 pub use watch::{Changes, WatchError, watch};

@@ -4,11 +4,13 @@ pub mod describe;
 mod kind;
 pub mod layers;
 pub mod places;
+pub mod profiles;
 
 use kind::{
-    Address, Bytes, Count, FilePath, FolderPath, Kind, List, Names, Number, Place, Registering, Switch, Text,
-    Time, Wait,
+    Address, Bytes, Chosen, Count, Embeddings, FilePath, FolderPath, Kind, List, Names, Number, Place,
+    Registering, Shown, Switch, Text, Time, Wait,
 };
+use portolan_model::{Exposure, ServerName};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,6 +30,13 @@ pub enum StdioRegister {
     /// Only while Portolan itself is bound to loopback.
     Auto,
     On,
+    Off,
+}
+
+/// What says how much two texts mean the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmbeddingsSetting {
+    BuiltIn,
     Off,
 }
 
@@ -51,7 +60,7 @@ impl Setting {
 
 /// The whole table, in the order of the documentation.
 pub(crate) fn table() -> impl Iterator<Item = &'static Setting> {
-    [GENERAL, LIMITS, SECRETS, STDIO].into_iter().flatten()
+    [GENERAL, LIMITS, SEARCH, SECRETS, STDIO].into_iter().flatten()
 }
 
 /// A struct, its defaults and its rows of the table from one list, so that no two of them can disagree.
@@ -103,6 +112,10 @@ section! {
     data: Option<PathBuf> as FolderPath = None;
     /// How tools are named for clients.
     names: NamesSetting as Names = NamesSetting::Auto;
+    /// The profile of `portolan.toml` that clients get which name none; without it they get everything.
+    profile: Option<ServerName> as Chosen = None;
+    /// How tools are shown to clients that come without a profile: all of them, or only those that find and call the others.
+    exposure: Exposure as Shown = Exposure::All;
     /// The name that Portolan announces to clients.
     name: String as Text = "portolan".to_owned();
     /// The version that Portolan announces to clients.
@@ -125,6 +138,8 @@ section! {
     section limits: Limits;
     section secrets: SecretSettings;
     section stdio: StdioSettings;
+    section search: SearchSettings;
+    section profiles: profiles::Profiles;
 }
 
 section! {
@@ -162,6 +177,14 @@ section! {
 }
 
 section! {
+    /// How tools are found.
+    SearchSettings, rows SEARCH, prefix "search.", in |settings| settings.search;
+
+    /// What says how much two texts mean the same: the model inside of Portolan, or nothing, and then words alone decide.
+    embeddings: EmbeddingsSetting as Embeddings = EmbeddingsSetting::BuiltIn;
+}
+
+section! {
     /// What `${NAME}` may mean in a server that was registered over REST, and what seals it.
     SecretSettings, rows SECRETS, prefix "secrets.", in |settings| settings.secrets;
 
@@ -187,7 +210,7 @@ mod tests {
     fn every_setting_reads_back_what_it_shows_and_refuses_nothing_it_shows() {
         let default = Settings::default();
         // A path that nobody named is shown as nothing, and to name nothing is a mistake.
-        let unnamed = ["config", "data", "secrets.key_file"];
+        let unnamed = ["config", "data", "profile", "secrets.key_file"];
         for setting in table().filter(|setting| !unnamed.contains(&setting.key)) {
             let mut settings = Settings::default();
             let shown = (setting.get)(&default);

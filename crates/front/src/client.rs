@@ -99,7 +99,7 @@ impl Client {
 
     /// Settles the terms; `false` if they have been before.
     pub(crate) fn agree(&self, terms: Terms) -> bool {
-        let names_server = self.view == View::All;
+        let names_server = self.view.alone().is_none();
         let form = Form { revision: terms.revision, abilities: terms.abilities.clone(), names_server };
         let is_first = self.terms.set(terms).is_ok();
         if is_first {
@@ -146,10 +146,7 @@ impl Client {
     }
 
     pub(crate) fn sees(&self, server: &ServerName) -> bool {
-        match &self.view {
-            View::All => true,
-            View::Server(own) => own == server,
-        }
+        self.view.has_server(server)
     }
 
     /// Notes a request that its client may cancel; the entry goes when the guard is dropped.

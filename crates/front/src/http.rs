@@ -34,17 +34,16 @@ pub type Answering = Pin<Box<dyn Future<Output = http::Response<OtherBody>> + Se
 async fn route(front: Arc<Front>, other: Option<&Other>, request: Request) -> Response {
     let path = request.uri().path();
     if path == "/mcp" {
-        return streamable::serve(front, View::All, request).await;
+        let view = front.options.entrance.clone();
+        return streamable::serve(front, view, request).await;
     }
     if path == "/healthz" {
         return reply::status(StatusCode::OK, "ok");
     }
-    let (view, place) = match path.strip_prefix("/servers/").and_then(|rest| rest.split_once('/')) {
-        None => (View::All, path.trim_start_matches('/')),
-        Some((server, place)) => match view_of(&front, server) {
-            Ok(view) => (view, place),
-            Err(refused) => return refused,
-        },
+    let (view, place) = match asked_for(&front, path) {
+        None => (front.options.entrance.clone(), path.trim_start_matches('/')),
+        Some((Ok(view), place)) => (view, place),
+        Some((Err(refused), _)) => return refused,
     };
     match (place, request.method()) {
         ("mcp", _) => streamable::serve(front, view, request).await,
@@ -58,6 +57,19 @@ async fn route(front: Arc<Front>, other: Option<&Other>, request: Request) -> Re
             None => reply::status(StatusCode::NOT_FOUND, "no such page: MCP is at /mcp"),
         },
     }
+}
+
+/// The view that a path names, and what is wanted of it.
+fn asked_for<'p>(front: &Front, path: &'p str) -> Option<(Result<View, Response>, &'p str)> {
+    if let Some((server, place)) = path.strip_prefix("/servers/").and_then(|rest| rest.split_once('/')) {
+        return Some((view_of(front, server), place));
+    }
+    let (profile, place) = path.strip_prefix("/profiles/")?.split_once('/')?;
+    let known = ServerName::parse(profile).ok().and_then(|name| front.options.profiles.get(&name));
+    let view = known.map(|profile| View::Profile(profile.clone())).ok_or_else(|| {
+        reply::status(StatusCode::NOT_FOUND, &format!("there is no profile of the name {profile:?}"))
+    });
+    Some((view, place))
 }
 
 /// The view of one server, if there is such a server.

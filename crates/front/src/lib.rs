@@ -10,6 +10,7 @@ pub mod http;
 mod listen;
 mod methods;
 mod nobodies;
+mod own;
 mod parking;
 mod questions;
 mod request;
@@ -27,7 +28,9 @@ use crate::parking::{Answering, Lot};
 use crate::request::Request;
 use crate::sessions::{Full, Held};
 use portolan_catalog::{Catalog, View};
-use portolan_router::{Aside, Router};
+use portolan_model::{Profile, ServerName};
+use portolan_router::{Aside, OwnTools, Router};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -54,6 +57,10 @@ pub struct Options {
     pub list_page: usize,
     /// Whether clients are given what the servers tell models about themselves.
     pub instructions: bool,
+    /// What clients see that ask for nothing in particular.
+    pub entrance: View,
+    /// What can be asked for in particular.
+    pub profiles: BTreeMap<ServerName, Arc<Profile>>,
 }
 
 #[derive(Debug, Clone)]
@@ -70,6 +77,7 @@ pub struct Limits {
 /// The one front of a process; every transport hands its messages to it.
 pub struct Front {
     pub(crate) router: Arc<Router>,
+    pub(crate) own: Arc<dyn OwnTools>,
     pub(crate) options: Options,
     pub(crate) sessions: Sessions,
     pub(crate) listeners: Listeners,
@@ -85,9 +93,10 @@ pub struct Front {
 }
 
 impl Front {
-    pub fn new(router: Arc<Router>, options: Options) -> Arc<Self> {
+    pub fn new(router: Arc<Router>, own: Arc<dyn OwnTools>, options: Options) -> Arc<Self> {
         Arc::new(Self {
             router,
+            own,
             sessions: Sessions::new(options.limits.client_sessions, options.limits.session_idle),
             listeners: Listeners::default(),
             lot: Lot::new(&options.instance),

@@ -165,10 +165,8 @@ impl Front {
             return Err(wrong("subscriptions/listen needs params with `notifications`, an object"));
         };
         let wants = |name: &str| filter.get(name).and_then(Value::as_bool).unwrap_or_default();
-        let declares = |capability: &str| match &client.view {
-            View::All => true,
-            View::Server(server) => self.declares(server, capability),
-        };
+        let declares =
+            |capability: &str| client.view.alone().is_none_or(|server| self.declares(server, capability));
         let mut granted = json!({});
         let mut kinds = Kinds::NONE;
         for (name, kind) in [

@@ -7,7 +7,7 @@ use crate::request::{Method, Pieces, Request};
 use bytes::Bytes;
 use portolan_catalog::{Eyes, PageAsk, Peer, View, cursor};
 use portolan_model::Kind;
-use portolan_router::{Answered, Aside, Call, Reply, What};
+use portolan_router::{Answered, Aside, Call, OwnAnswer, Reply, What};
 use portolan_wire::era::{self, Keeping};
 use portolan_wire::json::Members;
 use portolan_wire::level::Level;
@@ -54,7 +54,7 @@ impl Front {
     }
 
     async fn list(&self, client: &Client, request: &Request, kind: Kind) -> Pieces {
-        if let View::Server(server) = &client.view
+        if let Some(server) = client.view.alone()
             && !self.declares(server, kind.capability())
         {
             return Self::unknown(request);
@@ -70,6 +70,13 @@ impl Front {
             Ok(place) => place,
             Err(bad) => return refusal(request.id(), INVALID_PARAMS, &bad.to_string()),
         };
+        let mut head = Vec::with_capacity(64);
+        answer::result_head(request.id(), &mut head);
+        if kind == Kind::Tools
+            && let Some(result) = self.own_list(client, request)
+        {
+            return Pieces::Shared { head: head.into(), result };
+        }
         let snapshot = self.catalog().snapshot();
         let eyes = Eyes {
             view: &client.view,
@@ -88,18 +95,13 @@ impl Front {
                 snapshot.page(kind, &eyes, &PageAsk { after, size })
             }
         };
-        let mut head = Vec::with_capacity(64);
-        answer::result_head(request.id(), &mut head);
         Pieces::Shared { head: head.into(), result }
     }
 
     /// Has servers looked at with the eyes of such a client. The first of its kind waits a moment for that; a Portolan waits for
     /// all of it: it asks in the background itself, and none of its clients waits for that.
     async fn look(&self, view: &View, terms: &Terms) {
-        let one = match view {
-            View::All => None,
-            View::Server(server) => Some(server),
-        };
+        let one = view.alone();
         self.router.fleet.look(&terms.abilities, one);
         match terms.peer {
             Some(_) => self.router.fleet.looked(&terms.abilities, one, PEERS_WAIT).await,
@@ -135,6 +137,22 @@ impl Front {
             // Servers of the handshake era log for whole sessions, and for one request only if they log that much at all.
             self.router.set_level(level.min(UNASKED)).await;
         }
+        let instead;
+        let params = match self.own_call(client, what, params, &caller).await {
+            None => params,
+            Some(Ok(OwnAnswer::Instead(other))) => {
+                instead = other;
+                &instead
+            }
+            Some(Ok(OwnAnswer::Result(result))) => {
+                // It was written as text.
+                let result = std::str::from_utf8(&result).unwrap_or("null");
+                let from = Revision::NEWEST_WITH_HANDSHAKE;
+                let shown = era::result(result, from, caller.revision, Keeping::Never);
+                return Some(answer::result(id, &shown).into());
+            }
+            Some(Err(error)) => return fault::reply(id, &error, caller.revision, true).map(Pieces::from),
+        };
         let call = Call { view: &client.view, what, params, aside, caller: &caller };
         match self.router.call(call).await {
             Ok(answered) => Some(answer_of(client, request, what, &answered)),
@@ -253,11 +271,9 @@ fn answer_of(client: &Client, request: &Request, what: What, answered: &Answered
                 What::Tool | What::Prompt | What::Completion | What::Task(_) | What::Tasks => None,
             };
             let error = across.as_deref().unwrap_or(error);
-            match client.view {
-                View::All => {
-                    answer::raw_error(id, &answer::with_server(error, answered.server.as_str())).into()
-                }
-                View::Server(_) => answer::raw_error(id, error.as_bytes()).into(),
+            match client.view.alone() {
+                None => answer::raw_error(id, &answer::with_server(error, answered.server.as_str())).into(),
+                Some(_) => answer::raw_error(id, error.as_bytes()).into(),
             }
         }
     }

@@ -5,7 +5,6 @@ use crate::fault::refusal;
 use crate::sessions::Held;
 use crate::styles::Transport;
 use bytes::Bytes;
-use portolan_catalog::View;
 use portolan_wire::envelope;
 use portolan_wire::line::{Line, Lines};
 use std::sync::Arc;
@@ -23,7 +22,7 @@ pub async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) {
-    let client = front.new_client(View::All);
+    let client = front.new_client(front.options.entrance.clone());
     let Some(messages) = client.open_stream() else { return };
     let Ok((id, held)) = front.open_session(client) else { return };
     let writer = front.tasks.spawn(write(messages, output));

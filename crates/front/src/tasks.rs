@@ -43,7 +43,7 @@ impl Front {
             What::Tool | What::Prompt | What::Resource | What::Completion => return None,
             What::Task(_) | What::Tasks => {}
         }
-        if let View::Server(server) = &client.view
+        if let Some(server) = client.view.alone()
             && !self.router.tasks(&client.view).has_any()
             && self.router.is_met(server)
         {
@@ -55,7 +55,7 @@ impl Front {
     /// Puts what the servers of a view have of tasks into the words of a client's revision.
     pub(crate) fn declare_tasks(&self, view: &View, revision: Revision, all: &mut Declared) {
         let declared = self.router.tasks(view);
-        let is_own = matches!(view, View::Server(_)) && declared.experimental;
+        let is_own = view.alone().is_some() && declared.experimental;
         let theirs = all.remove("tasks").filter(|_| is_own);
         let mut extensions: Declared =
             all.remove("extensions").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
@@ -91,13 +91,13 @@ impl Front {
             if client.number != owner || !knows || !client.sees(&notice.server) {
                 return;
             }
-            let message = match client.view {
-                View::All => {
+            let message = match client.view.alone() {
+                None => {
                     let id = shown(notice.server.as_str(), &task.id);
                     let params = task.write(Form::Experimental, &id, &[]);
                     answer::notification("notifications/tasks/status", Some(&params)).into()
                 }
-                View::Server(_) => notice.message.clone(),
+                Some(_) => notice.message.clone(),
             };
             client.tell(&message);
         });
@@ -147,9 +147,9 @@ impl Front {
             if client.number != owner {
                 return;
             }
-            let params = match client.view {
-                View::All => relate_shown(params, notice.server.as_str()),
-                View::Server(_) => Cow::Borrowed(params),
+            let params = match client.view.alone() {
+                None => relate_shown(params, notice.server.as_str()),
+                Some(_) => Cow::Borrowed(params),
             };
             if let Some(message) = progress::with_token(&params, &token) {
                 client.tell(&Bytes::from(message));

@@ -4,7 +4,6 @@ use crate::client::Client;
 use crate::questions::Form;
 use crate::request::Request;
 use bytes::Bytes;
-use portolan_catalog::View;
 use portolan_router::Note;
 use portolan_wire::json::{self, Members};
 use portolan_wire::level::Level;
@@ -29,7 +28,7 @@ pub(crate) fn form(client: &Client, request: &Request) -> Form {
     Form {
         revision: terms.revision,
         abilities: terms.abilities.clone(),
-        names_server: client.view == View::All,
+        names_server: client.view.alone().is_none(),
     }
 }
 

@@ -125,7 +125,8 @@ impl Front {
     fn style(&self, view: &View, transport: Transport, client_name: &str) -> NameStyle {
         match view {
             View::Server(_) => NameStyle::Bare,
-            View::All => self.options.names.choose(transport, client_name),
+            View::Profile(profile) if let Some(style) = profile.names => style,
+            View::All | View::Profile(_) => self.options.names.choose(transport, client_name),
         }
     }
 
@@ -179,17 +180,14 @@ impl Front {
     }
 
     fn instructions(&self, view: &View) -> Option<String> {
-        let wanted = self.options.instructions || matches!(view, View::Server(_));
+        let wanted = self.options.instructions || view.alone().is_some();
         wanted.then(|| self.catalog().snapshot().instructions(view, INSTRUCTIONS)).flatten()
     }
 
     /// What can be done here. One server by itself declares what it declares; all of them together, whatever any may.
     pub(crate) fn capabilities(&self, view: &View, revision: Revision) -> Declared {
         let mut all = self.catalog().snapshot().capabilities(view);
-        let is_known = |name: &str| match view {
-            View::All => true,
-            View::Server(server) => self.declares(server, name),
-        };
+        let is_known = |name: &str| view.alone().is_none_or(|server| self.declares(server, name));
         for (name, flags) in [
             ("tools", &["listChanged"][..]),
             ("prompts", &["listChanged"]),

@@ -9,6 +9,7 @@ pub mod mask;
 pub mod name;
 pub mod offer;
 pub mod pattern;
+pub mod profile;
 pub mod secret;
 pub mod server;
 
@@ -23,6 +24,7 @@ pub use mask::{
 pub use name::{NameStyle, ToolName};
 pub use offer::{Item, Kind, Kinds, LeftOut, Manner, Offer, Piece, Tool};
 pub use pattern::ToolFilter;
+pub use profile::{Exposure, Profile};
 pub use secret::Secret;
 pub use server::{
     ChildSpec, Endpoint, Origin, Reached, RemoteKind, ServerName, ServerSpec, Sharing, TransportSpec,

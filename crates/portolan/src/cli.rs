@@ -2,7 +2,7 @@
 
 use crate::terminal::cli::{
     AddArgs, CallArgs, CompletionsArgs, ConnectArgs, DisconnectArgs, EventsArgs, HistoryArgs, ImportArgs,
-    ListArgs, ManArgs, RemoveArgs, SecretArgs, ServerArgs, ToolsArgs,
+    ListArgs, ManArgs, RemoveArgs, SearchArgs, SecretArgs, ServerArgs, ToolsArgs,
 };
 use clap::{Args, Parser, Subcommand};
 use portolan_config::Flags;
@@ -85,6 +85,11 @@ The other programs' files are only read. A value that needs ${NAME} takes it fro
   portolan tools
   portolan tools github")]
     Tools(ToolsArgs),
+    /// Find tools by what they do
+    #[command(after_help = "Examples:
+  portolan search open an issue and tell the team
+  portolan search 'read a file' --server files --limit 3 --json")]
+    Search(SearchArgs),
     /// Call a tool
     #[command(after_help = "Examples:
   portolan call github.search_issues query='is:open label:bug' perPage=5

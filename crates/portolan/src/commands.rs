@@ -15,6 +15,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod refresh;
 pub(crate) mod remove;
+pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
 pub(crate) mod show;

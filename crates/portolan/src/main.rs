@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Some(Verb::Disconnect(args)) => commands::disconnect::run(args),
         Some(Verb::Reconnect(args)) => commands::connect::run(args, Way::Reconnect),
         Some(Verb::Refresh(args)) => commands::refresh::run(args),
+        Some(Verb::Search(args)) => commands::search::run(args),
         Some(Verb::Remove(args)) => commands::remove::run(args),
         Some(Verb::Tools(args)) => commands::tools::run(args),
         Some(Verb::Call(args)) => commands::call::run(args),

@@ -3,13 +3,18 @@
 use crate::Failure;
 use anyhow::{Context as _, anyhow};
 use portolan_access::Secrets;
-use portolan_catalog::Catalog;
-use portolan_config::{Environment, Flags, Loaded, NamesSetting, Servers, Settings};
+use portolan_builtin::Builtins;
+use portolan_catalog::{Catalog, View};
+use portolan_config::{EmbeddingsSetting, Environment, Flags, Loaded, NamesSetting, Servers, Settings};
+use portolan_finder::{BuiltIn, Embedder, Finder, Start};
 use portolan_front::{Front, Names};
-use portolan_model::{Endpoint, NameStyle, Origin, Reached, Secret, ServerSpec, State};
+use portolan_model::{
+    Endpoint, Exposure, NameStyle, Origin, Profile, Reached, Secret, ServerName, ServerSpec, State,
+};
 use portolan_outbound::{AddressPolicy, Outbound, PrivateAddresses, Proxies};
 use portolan_registry::Clerk;
 use portolan_router::Router;
+use portolan_store::Store;
 use portolan_upstream::watchdog::Watchdog;
 use portolan_upstream::{Fleet, Happening, Identity, Outside, Wanted};
 use std::path::Path;
@@ -34,6 +39,7 @@ pub(crate) struct Gateway {
     pub(crate) front: Arc<Front>,
     pub(crate) router: Arc<Router>,
     pub(crate) clerk: Arc<Clerk>,
+    pub(crate) finder: Arc<Finder>,
     filing: Filing,
 }
 
@@ -191,16 +197,30 @@ pub(crate) fn gateway(
     outside: Outside,
     catalog: Arc<Catalog>,
     clerk: Arc<Clerk>,
+    store: Option<Arc<dyn Store>>,
 ) -> Gateway {
     let instance = outside.identity.instance.clone();
     let (happenings, told) = mpsc::channel(HAPPENINGS);
     let fleet = Fleet::new(outside, happenings);
     let router = Arc::new(Router::new(catalog, fleet.clone()));
     let options = front_options(&settings, instance);
-    let front = Front::new(router.clone(), options);
+    let (front_entrance, is_kept) = (options.entrance.clone(), store.is_some());
+    let about = fleet.clone();
+    let finder = Finder::new(portolan_finder::Parts {
+        catalog: router.catalog.clone(),
+        about: Box::new(move |server| about.member(server.as_str())?.spec.description.clone()),
+        embedder: embedder(&settings),
+        store,
+    });
+    let own = Builtins { catalog: router.catalog.clone(), finder: finder.clone() };
+    let front = Front::new(router.clone(), Arc::new(own), options);
     front.start_heralds(fleet.notices());
     let filing = Filing::start(clerk.clone(), told);
-    Gateway { settings, fleet, front, router, clerk, filing }
+    let is_shown_ours =
+        matches!(&front_entrance, View::Profile(profile) if profile.exposure != Exposure::All);
+    let start = if is_kept || is_shown_ours { Start::AtOnce } else { Start::WhenNeeded };
+    filing.owns(finder.clone().follow(start));
+    Gateway { settings, fleet, front, router, clerk, finder, filing }
 }
 
 /// A gateway that keeps nothing: the servers of one file, for as long as the process lives.
@@ -208,7 +228,7 @@ pub(crate) fn of_file(settings: Settings, env: Environment, path: &Path) -> Resu
     let outside = outside(&settings, Surroundings::of_file(env, &[path]))?;
     let catalog = Arc::new(Catalog::default());
     let clerk = Clerk::without_books(catalog.clone(), settings.limits.tools);
-    Ok(gateway(settings, outside, catalog, clerk))
+    Ok(gateway(settings, outside, catalog, clerk, None))
 }
 
 fn front_options(settings: &Settings, instance: String) -> portolan_front::Options {
@@ -234,6 +254,27 @@ fn front_options(settings: &Settings, instance: String) -> portolan_front::Optio
         list_wait: settings.list_wait,
         list_page: settings.list_page,
         instructions: settings.instructions,
+        entrance: entrance(settings),
+        profiles: settings.profiles.iter().map(|profile| (profile.name.clone(), profile.clone())).collect(),
+    }
+}
+
+/// Who says what texts mean.
+fn embedder(settings: &Settings) -> Option<Arc<dyn Embedder>> {
+    match settings.search.embeddings {
+        EmbeddingsSetting::BuiltIn => Some(Arc::new(BuiltIn::default())),
+        EmbeddingsSetting::Off => None,
+    }
+}
+
+/// What clients see that ask for nothing in particular.
+fn entrance(settings: &Settings) -> View {
+    if let Some(profile) = settings.profile.as_ref().and_then(|name| settings.profiles.get(name.as_str())) {
+        return View::Profile(profile.clone());
+    }
+    match (settings.exposure, ServerName::parse("default")) {
+        (Exposure::All, _) | (_, Err(_)) => View::All,
+        (exposure, Ok(name)) => View::Profile(Arc::new(Profile { exposure, ..Profile::new(name) })),
     }
 }
 
@@ -261,6 +302,17 @@ impl Filing {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(clerk.run(told, stop.clone()));
         Self { tasks, stop }
+    }
+
+    /// Runs something for as long as there is something to file.
+    fn owns(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = work => {}
+            }
+        });
     }
 
     async fn end(&self) {

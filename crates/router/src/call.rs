@@ -120,7 +120,7 @@ impl Router {
         }
         let member = self.member(&target.server)?;
         let mut answered = dispatch(&self.wards, &member, &target, call).await?;
-        if *call.view == View::All {
+        if call.view.alone().is_none() {
             match call.what {
                 What::Tool | What::Prompt => self.learned.learn(&answered.server, &answered.reply),
                 What::Resource => target.show_as_asked(call.params, &mut answered.reply),

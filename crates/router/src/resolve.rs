@@ -33,24 +33,25 @@ impl Unresolved {
 /// Takes every style on every call, whatever the client was shown: `server.tool`, `server:tool`, the safe name, and
 /// the bare name where exactly one server has it. In the view of one server its own names come first.
 pub fn resolve_tool(snapshot: &Snapshot, view: &View, name: &str) -> Result<ToolName, Unresolved> {
-    resolve(&Names { snapshot, kind: Kind::Tools }, view, name)
+    resolve(&Names { snapshot, view, kind: Kind::Tools }, name)
 }
 
 /// The same for prompts, which are named like tools and apart from them.
 pub fn resolve_prompt(snapshot: &Snapshot, view: &View, name: &str) -> Result<ToolName, Unresolved> {
-    resolve(&Names { snapshot, kind: Kind::Prompts }, view, name)
+    resolve(&Names { snapshot, view, kind: Kind::Prompts }, name)
 }
 
-/// The names of one kind at one moment.
+/// The names of one kind at one moment, as far as a client sees them.
 struct Names<'s> {
     snapshot: &'s Snapshot,
+    view: &'s View,
     kind: Kind,
 }
 
-fn resolve(names: &Names<'_>, view: &View, name: &str) -> Result<ToolName, Unresolved> {
-    match view {
-        View::All => names.among_all(name),
-        View::Server(server) => names.of_one(server, name),
+fn resolve(names: &Names<'_>, name: &str) -> Result<ToolName, Unresolved> {
+    match names.view.alone() {
+        None => names.among_all(name),
+        Some(server) => names.of_one(server, name),
     }
 }
 
@@ -60,6 +61,7 @@ impl Names<'_> {
         let mut absent = None;
         if let Some((server, own)) = name::split(name)
             && let Some(entry) = servers.get(&server)
+            && self.view.has(self.kind, &server, own)
         {
             if entry.has(self.kind, own) {
                 return Ok(ToolName { server, tool: own.to_owned() });
@@ -68,7 +70,8 @@ impl Names<'_> {
                 absent = Some(self.absent(server, own));
             }
         }
-        if let Some(found) = self.snapshot.by_safe_name(self.kind, name) {
+        let is_seen = |found: &&ToolName| self.view.has(self.kind, &found.server, &found.tool);
+        if let Some(found) = self.snapshot.by_safe_name(self.kind, name).filter(is_seen) {
             return Ok(found.clone());
         }
         // Portolan's own tools carry no prefix, and nobody else's tool is meant by their names.
@@ -93,7 +96,7 @@ impl Names<'_> {
     fn owners(&self, name: &str) -> Vec<&ServerName> {
         let having = |is_so: &dyn Fn(&Entry) -> bool| -> Vec<&ServerName> {
             let those = self.snapshot.servers().iter().filter(|(_, entry)| is_so(entry));
-            those.map(|(server, _)| server).collect()
+            those.map(|(server, _)| server).filter(|server| self.view.has(self.kind, server, name)).collect()
         };
         let of_all = having(&|entry| entry.has_for_all(self.kind, name));
         if of_all.is_empty() { having(&|entry| entry.has(self.kind, name)) } else { of_all }
@@ -125,7 +128,8 @@ impl Names<'_> {
         let fits = |server: &&ServerName| {
             name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
         };
-        let absent = self.snapshot.servers().iter().filter(|(_, entry)| entry.offer().is_none());
+        let seen = self.snapshot.servers().iter().filter(|(server, _)| self.view.has_server(server));
+        let absent = seen.filter(|(_, entry)| entry.offer().is_none());
         let server =
             absent.map(|(server, _)| server).filter(fits).max_by_key(|server| server.as_str().len())?;
         Some(self.absent(server.clone(), &name[server.as_str().len() + 2..]))

@@ -153,9 +153,10 @@ pub(crate) fn owner(
 ) -> Result<(ServerName, String), Unresolved> {
     // What a server has linked to is its own, unless a list says otherwise.
     let is_listed = || snapshot.servers().values().any(|entry| entry.has(Kind::Resources, uri));
-    if *view == View::All
+    if view.alone().is_none()
         && let Some(server) = learned.owner(uri)
         && snapshot.servers().contains_key(&server)
+        && view.has_server(&server)
         && !is_listed()
     {
         return Ok((server, uri.to_owned()));
@@ -166,7 +167,8 @@ pub(crate) fn owner(
     let has_some = |entry: &portolan_catalog::Entry| {
         entry.offer().is_some_and(|o| !o.resources.is_empty() || !o.templates.is_empty())
     };
-    let mut servers = snapshot.servers().iter().filter(|(_, entry)| has_some(entry)).map(|(name, _)| name);
+    let seen = snapshot.servers().iter().filter(|(name, _)| view.has_server(name));
+    let mut servers = seen.filter(|(_, entry)| has_some(entry)).map(|(name, _)| name);
     match (servers.next(), servers.next()) {
         (Some(only), None) => Ok((only.clone(), uri.to_owned())),
         _ => Err(Unresolved::unknown(Kind::Resources, uri)),

@@ -185,15 +185,16 @@ fn find(snapshot: &Snapshot, view: &View, id: &str) -> Result<Target, RouteError
 
 /// The server that has a task, and its own id for it. An id without a server's name can only be of a single server.
 fn owner(snapshot: &Snapshot, view: &View, id: &str) -> Result<(ServerName, String), RouteError> {
-    match view {
-        View::Server(server) => Ok((server.clone(), id.to_owned())),
-        View::All => {
+    match view.alone() {
+        Some(server) => Ok((server.clone(), id.to_owned())),
+        None => {
+            let seen = || snapshot.servers().iter().filter(|(server, _)| view.has_server(server));
             if let Some((name, own)) = tasks::split(id)
-                && let Some((server, _)) = snapshot.servers().get_key_value(name)
+                && let Some((server, _)) = seen().find(|(server, _)| server.as_str() == name)
             {
                 return Ok((server.clone(), own.to_owned()));
             }
-            let mut having = snapshot.servers().iter().filter(|(_, entry)| declared(entry).has_any());
+            let mut having = seen().filter(|(_, entry)| declared(entry).has_any());
             match (having.next(), having.next()) {
                 (Some((only, _)), None) => Ok((only.clone(), id.to_owned())),
                 _ => Err(unknown(id)),
@@ -210,10 +211,7 @@ impl Router {
     /// What the servers of a view have of tasks, taken together.
     pub fn tasks(&self, view: &View) -> Declared {
         let snapshot = self.catalog.snapshot();
-        let of_view = snapshot.servers().iter().filter(|(name, _)| match view {
-            View::All => true,
-            View::Server(own) => own == *name,
-        });
+        let of_view = snapshot.servers().iter().filter(|(name, _)| view.has_server(name));
         of_view.map(|(_, entry)| declared(entry)).fold(Declared::default(), |all, one| Declared {
             experimental: all.experimental || one.experimental,
             lists: all.lists || one.lists,
@@ -259,7 +257,7 @@ impl Router {
         let target = self.target(call).await?;
         let answered = self.task_at(method, call, &target).await?;
         // In its own view a server's own id comes first, but the one of all servers is taken too.
-        if let (View::Server(server), Reply::Error(_), Some(id)) = (call.view, &answered.reply, &target.name)
+        if let (Some(server), Reply::Error(_), Some(id)) = (call.view.alone(), &answered.reply, &target.name)
             && let Some(own) =
                 tasks::split(id).filter(|(name, _)| *name == server.as_str()).map(|(_, own)| own)
         {

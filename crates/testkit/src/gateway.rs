@@ -143,7 +143,8 @@ impl Gateway {
             directory: Arc::new(tempfile::Builder::new().prefix("portolan-test-").tempdir().unwrap()),
             config: json!({ "mcpServers": {} }),
             arguments: Vec::new(),
-            environment: Vec::new(),
+            // What tools mean is of no interest to most tests, and takes time to find out.
+            environment: vec![("PORTOLAN_SEARCH_EMBEDDINGS".into(), "off".into())],
             program: None,
         }
     }

@@ -13,6 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("wire", &["model"]),
     ("telemetry", &[]),
+    // Arithmetic over texts: it knows nothing of tools.
+    ("embed", &[]),
+    // Pure as well: whoever asks brings the vectors.
+    ("search", &["model"]),
     ("outbound", &["model", "telemetry"]),
     // The only one that talks to a model; who asks, and for what, is not its business.
     ("llm", &["model", "outbound", "telemetry"]),
@@ -23,13 +27,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("router", &["model", "wire", "catalog", "upstream", "telemetry"]),
     ("store", &["model", "telemetry"]),
     ("access", &["model", "telemetry"]),
+    // Which tools can do what, by either kind of model; outbound and embed are for its tests and its measuring alone.
     // Where control comes together: what people want goes to the store, and from there to the fleet.
     (
         "registry",
         &["model", "wire", "config", "store", "access", "outbound", "upstream", "catalog", "telemetry"],
     ),
+    // Where search comes together: the index follows the catalog, and what texts mean is kept in the store.
+    ("finder", &["model", "wire", "catalog", "store", "search", "embed", "llm", "telemetry"]),
+    ("builtin", &["model", "wire", "catalog", "router", "finder", "telemetry"]),
     // Calls over REST go the same way as all others: through the router.
-    ("admin", &["model", "wire", "registry", "router", "catalog", "telemetry"]),
+    ("admin", &["model", "wire", "registry", "router", "catalog", "finder", "telemetry"]),
     ("front", &["model", "wire", "router", "catalog", "telemetry"]),
     ("portolan", ANYTHING),
     ("testkit", ANYTHING),

@@ -1,9 +1,10 @@
 //! The kinds of values that settings have: how each is read from text, shown, and described.
 
-use super::{NamesSetting, StdioRegister};
+use super::{EmbeddingsSetting, NamesSetting, StdioRegister};
 use crate::environment::Environment;
 use crate::quantity::{TIME_HELP, duration, show_duration, show_size, size};
 use crate::system::System;
+use portolan_model::{Exposure, ServerName};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -84,6 +85,60 @@ impl Kind for FolderPath {
 
     fn show(value: &Option<PathBuf>) -> String {
         FilePath::show(value)
+    }
+}
+
+pub(crate) struct Embeddings;
+
+impl Kind for Embeddings {
+    type Value = EmbeddingsSetting;
+    const ALLOWED: &'static str = "builtin or off";
+
+    fn parse(text: &str, _: &Place) -> Option<EmbeddingsSetting> {
+        match text {
+            "builtin" => Some(EmbeddingsSetting::BuiltIn),
+            "off" => Some(EmbeddingsSetting::Off),
+            _ => None,
+        }
+    }
+
+    fn show(value: &EmbeddingsSetting) -> String {
+        let text = match value {
+            EmbeddingsSetting::BuiltIn => "builtin",
+            EmbeddingsSetting::Off => "off",
+        };
+        text.to_owned()
+    }
+}
+
+/// The name of a profile.
+pub(crate) struct Chosen;
+
+impl Kind for Chosen {
+    type Value = Option<ServerName>;
+    const ALLOWED: &'static str = "the name of a profile";
+
+    fn parse(text: &str, _: &Place) -> Option<Option<ServerName>> {
+        ServerName::parse(text.trim()).ok().map(Some)
+    }
+
+    fn show(value: &Option<ServerName>) -> String {
+        value.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+pub(crate) struct Shown;
+
+impl Kind for Shown {
+    type Value = Exposure;
+    const ALLOWED: &'static str = "all, search or agents";
+
+    fn parse(text: &str, _: &Place) -> Option<Exposure> {
+        Exposure::parse(text)
+    }
+
+    fn show(value: &Exposure) -> String {
+        value.as_str().to_owned()
     }
 }
 

@@ -85,6 +85,7 @@ pub fn load_settings(flags: &Flags, env: &Environment) -> Result<Loaded, Setting
     layers.file(flags, env);
     layers.environment(env);
     layers.flags(flags, env);
+    layers.profile();
     let Layers { loaded, problems } = layers;
     if problems.is_empty() { Ok(loaded) } else { Err(SettingsErrors { problems }) }
 }
@@ -105,6 +106,17 @@ impl Layers {
 
     fn problem(&mut self, origin: Origin, message: String) {
         self.problems.push(SettingsProblem { origin, message });
+    }
+
+    /// A profile that is chosen has to be there.
+    fn profile(&mut self) {
+        let Settings { profile, profiles, .. } = &self.loaded.settings;
+        let Some(name) = profile.as_ref().filter(|name| profiles.get(name.as_str()).is_none()) else {
+            return;
+        };
+        let message = format!("profile: there is no [profiles.{name}] in portolan.toml");
+        let origin = self.loaded.origins.get("profile").cloned().unwrap_or(Origin::Default);
+        self.problem(origin, message);
     }
 
     fn environment(&mut self, env: &Environment) {

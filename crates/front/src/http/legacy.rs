@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub(super) fn open(front: &Arc<Front>, view: View) -> Response {
     let path = match &view {
         View::All => "/messages".to_owned(),
+        View::Profile(profile) => format!("/profiles/{}/messages", profile.name),
         View::Server(server) => format!("/servers/{server}/messages"),
     };
     let client = front.new_client(view);

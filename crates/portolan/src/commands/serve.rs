@@ -86,7 +86,7 @@ impl Serving {
             options: registry_options(&settings),
         });
         let registry = registry.await.map_err(|error| Failure::Failed(error.into()))?;
-        let gateway = wire_up::gateway(settings, outside, catalog, registry.clerk());
+        let gateway = wire_up::gateway(settings, outside, catalog, registry.clerk(), Some(store.clone()));
         Ok(Self { gateway, registry, store, folder, config })
     }
 
@@ -129,6 +129,7 @@ impl Serving {
         let admin = Admin {
             registry: self.registry.clone(),
             router: self.gateway.router.clone(),
+            finder: self.gateway.finder.clone(),
             options: portolan_admin::Options { body_limit: settings.limits.request_body_bytes, stop },
         };
         Surface {

@@ -169,6 +169,21 @@ pub(crate) struct ToolsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// What is to be done, in plain words
+    #[arg(required = true, value_name = "QUERY")]
+    pub(crate) query: Vec<String>,
+    /// How many tools are wanted
+    #[arg(long, default_value_t = 10, value_name = "COUNT")]
+    pub(crate) limit: usize,
+    /// Only tools of this server; may be given several times
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Vec<String>,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CallArgs {
     /// The tool: `server.tool`, or its own name where only one server has it
     pub(crate) tool: String,

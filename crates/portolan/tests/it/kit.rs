@@ -140,6 +140,8 @@ impl Canned {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut chunk = [0; 4096];
                 if stream.read(&mut chunk).await.is_ok_and(|read| read > 0) {
+                    // Whoever would ask again on this connection is told that it ends.
+                    let response = response.replacen("\r\n", "\r\nConnection: close\r\n", 1);
                     stream.write_all(response.as_bytes()).await.unwrap_or_default();
                     stream.shutdown().await.unwrap_or_default();
                 }

@@ -22,6 +22,7 @@ mod cli;
 mod client;
 mod endurance;
 mod fds;
+mod find;
 mod framing;
 mod front_http;
 mod front_sse;

@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 /// Somebody with a home of their own, so that nobody's settings and servers are read.
-struct Person {
+pub(crate) struct Person {
     home: TempDir,
     environment: Vec<(String, String)>,
 }
@@ -34,7 +34,7 @@ impl Person {
     }
 
     /// Somebody who talks to this Portolan.
-    fn at(gateway: &Gateway) -> Self {
+    pub(crate) fn at(gateway: &Gateway) -> Self {
         Self::new().with("PORTOLAN_URL", &gateway.url_of(""))
     }
 
@@ -80,7 +80,7 @@ impl Person {
     }
 
     /// Runs a verb that succeeds without a word on stderr; what it printed.
-    async fn does(&self, arguments: &[&str]) -> String {
+    pub(crate) async fn does(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments).await;
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?}: {ran:?}");
         ran.out
@@ -93,7 +93,7 @@ impl Person {
     }
 
     /// Runs a verb that fails with this code and says this on stderr, and nothing on stdout.
-    async fn fails(&self, arguments: &[&str], code: i32, reason: &str) {
+    pub(crate) async fn fails(&self, arguments: &[&str], code: i32, reason: &str) {
         let ran = self.run(arguments).await;
         assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{arguments:?}: {ran:?}");
         assert!(ran.err.contains(reason), "{reason:?} is not in {:?}", ran.err);

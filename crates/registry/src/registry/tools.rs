@@ -37,6 +37,12 @@ impl Registry {
         self.to_the_end(async move { registry.curate(&key, &tool, patch).await }).await
     }
 
+    /// One tool, by its server's id or name and its own name.
+    pub async fn tool_of(&self, key: &str, tool: &str) -> Result<ToolView, RegistryError> {
+        let listed = self.find(key)?;
+        Ok(self.show_tool(self.tool(&listed, tool).await?))
+    }
+
     async fn curate(&self, key: &str, tool: &str, patch: ToolPatch) -> Result<ToolView, RegistryError> {
         let _one = self.changing.lock().await;
         let listed = self.find(key)?;

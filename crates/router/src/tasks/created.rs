@@ -6,7 +6,6 @@ use super::wards::{Owner, TaskKey};
 use super::{Knowing, Mode, Place, Wards};
 use crate::call::{Answered, Call};
 use crate::target::Target;
-use portolan_catalog::View;
 use portolan_upstream::{CallError, Lease, Member, Reply};
 use portolan_wire::Revision;
 use portolan_wire::tasks::{Form, Task, shown, write_created};
@@ -81,10 +80,10 @@ impl Landed<'_> {
     /// The result as its client is to see it; `None` for as it is.
     fn shown(&self, task: &Task<'_>, from: Form, result: &str) -> Option<Reply> {
         let to = Form::of(self.call.caller.revision)?;
-        let id = match self.call.view {
-            View::All => shown(self.target.server.as_str(), &task.id),
-            View::Server(_) if from == to => return None,
-            View::Server(_) => task.id.clone().into_owned(),
+        let id = match self.call.view.alone() {
+            None => shown(self.target.server.as_str(), &task.id),
+            Some(_) if from == to => return None,
+            Some(_) => task.id.clone().into_owned(),
         };
         Some(done(match (from, to) {
             (Form::Experimental, Form::Experimental) => {

@@ -5,7 +5,6 @@ use super::{TaskMethod, Wards};
 use crate::call::Call;
 use crate::target::quoted;
 use bytes::Bytes;
-use portolan_catalog::View;
 use portolan_upstream::{Aside, Ask, CallError, Member, Reply, Session};
 use portolan_wire::meta::TASKS;
 use portolan_wire::params::{Changes, Hop, Params, Stamp};
@@ -62,9 +61,9 @@ impl<'e> Errand<'e> {
 
     /// The id by which the client knows the task.
     pub(super) fn shown(&self) -> String {
-        match self.call.view {
-            View::All => shown(self.task.server.as_str(), &self.task.id),
-            View::Server(_) => self.task.id.clone(),
+        match self.call.view.alone() {
+            None => shown(self.task.server.as_str(), &self.task.id),
+            Some(_) => self.task.id.clone(),
         }
     }
 
@@ -117,7 +116,7 @@ impl<'e> Errand<'e> {
 
     /// A task in the form that it came in, under the id that its client knows.
     fn renamed(&self, reply: Reply) -> Reply {
-        let (View::All, Some(task)) = (self.call.view, read(&reply)) else { return reply };
+        let (None, Some(task)) = (self.call.view.alone(), read(&reply)) else { return reply };
         let own = self.shown();
         let form =
             if self.place.session.revision().has_handshake() { Form::Experimental } else { Form::Extension };

@@ -26,10 +26,7 @@ impl Router {
         if call.params.get("cursor").is_some_and(|cursor| cursor != "null") {
             return Err(RouteError::Invalid("the cursor is not one that was given out here".to_owned()));
         }
-        let sees = |server: &ServerName| match call.view {
-            View::All => true,
-            View::Server(own) => own == server,
-        };
+        let sees = |server: &ServerName| call.view.has_server(server);
         let snapshot = self.catalog.snapshot().clone();
         let first = snapshot.servers().keys().find(|server| sees(server)).cloned();
         let server = first.ok_or_else(|| RouteError::Invalid("there is no server here".to_owned()))?;
@@ -56,9 +53,9 @@ async fn of_server(mut own: Vec<(TaskKey, Session)>, view: &View) -> Vec<String>
             let Some(task) = Task::parse(raw.get()) else { continue };
             let Some(at) = own.iter().position(|(key, _)| key.id == task.id) else { continue };
             let (key, _) = own.swap_remove(at);
-            let id = match view {
-                View::All => shown(key.server.as_str(), &key.id),
-                View::Server(_) => key.id,
+            let id = match view.alone() {
+                None => shown(key.server.as_str(), &key.id),
+                Some(_) => key.id,
             };
             tasks.push(task.write(Form::Experimental, &id, &[]));
         }

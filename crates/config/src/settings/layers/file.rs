@@ -3,6 +3,7 @@
 use super::{Flags, Layers, Origin, unknown};
 use crate::environment::Environment;
 use crate::settings::kind::Place;
+use crate::settings::profiles::Profiles;
 use crate::settings::table;
 use crate::system::System;
 use std::io::ErrorKind;
@@ -51,6 +52,14 @@ impl Layers {
             let key = format!("{prefix}{name}");
             let inside = format!("{key}.");
             let origin = Origin::File(source.path.to_owned());
+            if key == "profiles" {
+                let (profiles, problems) = Profiles::read(value);
+                self.loaded.settings.profiles = profiles;
+                for problem in problems {
+                    self.problem(origin.clone(), problem);
+                }
+                continue;
+            }
             match (value, table().find(|setting| setting.key == key)) {
                 (Value::Table(inner), None) if table().any(|setting| setting.key.starts_with(&inside)) => {
                     self.values(&inside, inner, source);

@@ -177,7 +177,7 @@ async fn what_is_shown_of_a_server_is_what_the_description_says() {
     check("HealthView", &rest.get("/aggregator/servers/one/health").await.json(200));
     check("HistoryView", &rest.get("/aggregator/servers/one/history").await.json(200)[0]);
     check("StateView", &rest.get("/aggregator/state").await.json(200));
-    check("Overall", &rest.get("/aggregator/health").await.json(200));
+    check("Health", &rest.get("/aggregator/health").await.json(200));
     let taken = rest.post("/aggregator/servers", stdio(&gateway, "one", &[])).await;
     check("Problem", &taken.problem(409, "SERVER_ALREADY_EXISTS"));
 }

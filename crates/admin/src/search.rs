@@ -1,0 +1,184 @@
+//! Search: the tools that fit what is to be done.
+
+use crate::Shared;
+use crate::body::Json;
+use crate::document::{Anything, Reads, Takes};
+use crate::problem::{FieldError, Refusal};
+use crate::query::{Nothing, Query};
+use axum::extract::State;
+use portolan_catalog::View;
+use portolan_finder::{Found, Wish};
+use portolan_model::ServerName;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use utoipa::ToSchema;
+
+const FEW: usize = 10;
+const MOST: usize = 100;
+
+/// What is looked for.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchBody {
+    /// What is to be done, in plain words.
+    #[schema(example = "open an issue and tell the team", min_length = 1, max_length = 4096)]
+    query: String,
+    /// How many tools are wanted.
+    #[schema(minimum = 1, maximum = 100, default = 10)]
+    limit: Option<usize>,
+    /// Only tools of these servers, by UUID or name.
+    server_filter: Option<Vec<String>>,
+    /// Whether the tools' input schemas are wanted too.
+    #[serde(default)]
+    include_schemas: bool,
+}
+
+/// What was found, the best first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SearchResult {
+    query: String,
+    tools: Vec<SearchHit>,
+    metadata: SearchMetadata,
+}
+
+/// A tool that was found.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SearchHit {
+    id: String,
+    /// `server.tool`.
+    name: String,
+    original_name: String,
+    description: Option<String>,
+    /// From 0 to 1.
+    #[schema(minimum = 0, maximum = 1)]
+    score: f32,
+    source_server: SourceServer,
+    skill_ids: Vec<String>,
+    primary_skill_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Object, required = false)]
+    input_schema: Option<Value>,
+}
+
+/// The server that has a tool.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SourceServer {
+    #[schema(format = "uuid")]
+    id: String,
+    name: String,
+    status: String,
+}
+
+/// How it was found.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SearchMetadata {
+    /// `hybrid`, or `lexical` where words alone have decided.
+    mode: &'static str,
+    /// Why words alone have decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Among how many tools.
+    searched_tools: usize,
+    /// How long it took to understand the query.
+    #[schema(minimum = 0)]
+    embedding_time_ms: f64,
+    /// How long it took to find the tools.
+    #[schema(minimum = 0)]
+    search_time_ms: f64,
+}
+
+/// Search for tools
+///
+/// By words and by meaning, among the tools that can be called right now.
+#[utoipa::path(
+    post,
+    path = "/search",
+    tag = "search",
+    responses((status = 200, description = "What was found.", body = SearchResult), Anything, Takes, Reads)
+)]
+pub(crate) async fn search(
+    State(shared): State<Arc<Shared>>,
+    _: Query<Nothing>,
+    Json(body): Json<SearchBody>,
+) -> Result<Json<SearchResult>, Refusal> {
+    let query = body.query.clone();
+    let (found, tools) = run(&shared, body).await?;
+    let millis = |time: Duration| time.as_secs_f64() * 1000.0;
+    let metadata = SearchMetadata {
+        mode: if found.words_only.is_none() { "hybrid" } else { "lexical" },
+        reason: found.words_only,
+        searched_tools: found.searched,
+        embedding_time_ms: millis(found.embedding),
+        search_time_ms: millis(found.searching),
+    };
+    Ok(Json(SearchResult { query, tools, metadata }))
+}
+
+/// Search for tools, and get them alone
+///
+/// The tools of `/search`.
+#[utoipa::path(
+    post,
+    path = "/aggregator/search",
+    tag = "search",
+    responses((status = 200, description = "What was found.", body = [SearchHit]), Anything, Takes, Reads)
+)]
+pub(crate) async fn search_bare(
+    State(shared): State<Arc<Shared>>,
+    _: Query<Nothing>,
+    Json(body): Json<SearchBody>,
+) -> Result<Json<Vec<SearchHit>>, Refusal> {
+    Ok(Json(run(&shared, body).await?.1))
+}
+
+async fn run(shared: &Shared, body: SearchBody) -> Result<(Found, Vec<SearchHit>), Refusal> {
+    let wrong =
+        |field: &str, text: &str| Refusal::invalid(vec![FieldError::new(&["body", field], text.to_owned())]);
+    if body.query.trim().is_empty() {
+        return Err(wrong("query", "say what is looked for"));
+    }
+    let limit = body.limit.unwrap_or(FEW);
+    if !(1..=MOST).contains(&limit) {
+        return Err(wrong("limit", "must be from 1 to 100"));
+    }
+    let registry = &shared.admin.registry;
+    let mut servers: Vec<ServerName> = Vec::new();
+    for key in body.server_filter.iter().flatten() {
+        let server = registry.server(key)?;
+        servers.extend(ServerName::parse(&server.name));
+    }
+    let view = View::All;
+    let wish = Wish {
+        query: &body.query,
+        limit,
+        view: &view,
+        servers: &servers,
+        only: None,
+        at_least: f32::MIN_POSITIVE,
+    };
+    let found = shared.admin.finder.find(&wish).await;
+    let mut tools = Vec::with_capacity(found.tools.len());
+    for hit in &found.tools {
+        // One that has gone this very moment was not found.
+        let Ok(server) = registry.server(hit.name.server.as_str()) else { continue };
+        let Ok(tool) = registry.tool_of(hit.name.server.as_str(), &hit.name.tool).await else { continue };
+        tools.push(SearchHit {
+            id: tool.id,
+            name: tool.name,
+            original_name: tool.original_name,
+            description: tool.description,
+            score: hit.score,
+            source_server: SourceServer {
+                id: server.id,
+                name: server.name,
+                status: server.status.to_string(),
+            },
+            skill_ids: tool.skill_ids,
+            primary_skill_id: tool.primary_skill_id,
+            input_schema: body.include_schemas.then_some(tool.input_schema),
+        });
+    }
+    Ok((found, tools))
+}

@@ -1,0 +1,168 @@
+//! The index of one moment, and what stands behind its numbers.
+
+use crate::describe::doc;
+use crate::packed::Packed;
+use portolan_model::{ServerName, Tool, ToolName, fingerprint};
+use portolan_search::{DocKey, Index, Shard, Vectors, passage, server_passage};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Board {
+    pub(crate) index: Index,
+    pub(crate) servers: BTreeMap<ServerName, Arc<Filed>>,
+    by_number: BTreeMap<u32, ServerName>,
+    next: u32,
+}
+
+/// One server as it is in the index.
+#[derive(Debug, Clone)]
+pub(crate) struct Filed {
+    number: u32,
+    /// Which of the server's lists this is.
+    pub(crate) stamp: u64,
+    about: Arc<str>,
+    tools: Vec<Box<str>>,
+    /// What is to be embedded: the tools in their order, then the server itself.
+    texts: Vec<Text>,
+    vectors: Vec<Option<Packed>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Text {
+    pub(crate) hash: String,
+    pub(crate) passage: String,
+}
+
+/// A server as the catalog has it.
+pub(crate) struct Listed<'l> {
+    pub(crate) server: &'l ServerName,
+    pub(crate) stamp: u64,
+    pub(crate) about: &'l str,
+    pub(crate) tools: &'l [Arc<Tool>],
+}
+
+impl Filed {
+    pub(crate) fn is(&self, listed: &Listed<'_>) -> bool {
+        self.stamp == listed.stamp && *self.about == *listed.about
+    }
+
+    /// What of it has no vector yet.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &Text> {
+        self.texts.iter().zip(&self.vectors).filter(|(_, vector)| vector.is_none()).map(|(text, _)| text)
+    }
+
+    pub(crate) fn tool_count(&self) -> usize {
+        self.tools.len()
+    }
+
+    fn with(&self, found: &BTreeMap<String, Packed>) -> Self {
+        let fresh = self.texts.iter().map(|text| found.get(&text.hash).cloned());
+        let vectors = self.vectors.iter().cloned().zip(fresh).map(|(old, new)| new.or(old)).collect();
+        Self { vectors, ..self.clone() }
+    }
+}
+
+impl Board {
+    /// The same with this server as it is listed now. Vectors of texts that it had before stay.
+    pub(crate) fn with(&self, listed: &Listed<'_>) -> Self {
+        let mut next = self.clone();
+        let before = self.servers.get(listed.server);
+        let number = before.map_or(self.next, |filed| filed.number);
+        next.next = next.next.max(number + 1);
+        let docs: Vec<_> =
+            (0..).zip(listed.tools).map(|(at, tool)| doc(DocKey(key(number, at)), tool)).collect();
+        let own = server_passage(listed.server.as_str(), listed.about);
+        let texts: Vec<Text> = docs
+            .iter()
+            .map(passage)
+            .chain([own])
+            .map(|passage| Text { hash: fingerprint([passage.as_bytes()]), passage })
+            .collect();
+        let known: BTreeMap<&str, &Packed> = before
+            .iter()
+            .flat_map(|filed| filed.texts.iter().zip(&filed.vectors))
+            .filter_map(|(text, vector)| Some((text.hash.as_str(), vector.as_ref()?)))
+            .collect();
+        let vectors = texts.iter().map(|text| known.get(text.hash.as_str()).map(|v| (*v).clone())).collect();
+        let filed = Filed {
+            number,
+            stamp: listed.stamp,
+            about: listed.about.into(),
+            tools: listed.tools.iter().map(|tool| tool.name.clone()).collect(),
+            texts,
+            vectors,
+        };
+        let shard = Shard::new(listed.server.as_str().into(), listed.about, &docs);
+        next.index = next.index.with_server(shard);
+        next.by_number.insert(number, listed.server.clone());
+        next.put(listed.server, filed);
+        next
+    }
+
+    pub(crate) fn without(&self, server: &ServerName) -> Self {
+        let mut next = self.clone();
+        if let Some(filed) = next.servers.remove(server) {
+            next.by_number.remove(&filed.number);
+        }
+        next.index = next.index.without_server(server.as_str());
+        next
+    }
+
+    /// The same with these vectors, by the hashes of their texts.
+    pub(crate) fn with_vectors(&self, found: &BTreeMap<String, Packed>) -> Self {
+        let mut next = self.clone();
+        for (server, filed) in &self.servers {
+            if filed.missing().any(|text| found.contains_key(&text.hash)) {
+                next.put(server, filed.with(found));
+            }
+        }
+        next
+    }
+
+    fn put(&mut self, server: &ServerName, filed: Filed) {
+        let unpacked: Vec<Option<Vec<f32>>> =
+            filed.vectors.iter().map(|vector| vector.as_ref().map(Packed::unpack)).collect();
+        if let Some((own, tools)) = unpacked.split_last() {
+            let tools = tools.iter().map(Option::as_deref).collect();
+            let vectors = Vectors { tools, server: own.as_deref() };
+            self.index = self.index.with_vectors(server.as_str(), &vectors);
+        }
+        self.servers.insert(server.clone(), Arc::new(filed));
+    }
+
+    /// The server behind a number of the index.
+    pub(crate) fn server_of(&self, found: DocKey) -> Option<&ServerName> {
+        self.by_number.get(&u32::try_from(found.0 >> 32).ok()?)
+    }
+
+    pub(crate) fn tool_of(&self, found: DocKey) -> Option<ToolName> {
+        let server = self.server_of(found)?;
+        let at = usize::try_from(found.0 & u64::from(u32::MAX)).ok()?;
+        let tool = self.servers.get(server)?.tools.get(at)?;
+        Some(ToolName { server: server.clone(), tool: tool.to_string() })
+    }
+
+    /// How many tools there are, and of how many it is not known what they mean.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let tools = self.servers.values().map(|filed| filed.tool_count()).sum();
+        let missing = |filed: &Arc<Filed>| {
+            filed.vectors.iter().take(filed.tools.len()).filter(|vector| vector.is_none()).count()
+        };
+        (tools, self.servers.values().map(missing).sum())
+    }
+
+    pub(crate) fn has_vectors(&self) -> bool {
+        self.servers.values().any(|filed| filed.vectors.iter().any(Option::is_some))
+    }
+
+    /// How many numbers the vectors have.
+    pub(crate) fn dimension(&self) -> Option<usize> {
+        let mut all = self.servers.values().flat_map(|filed| filed.vectors.iter().flatten());
+        all.next().map(Packed::dimension)
+    }
+}
+
+fn key(server: u32, tool: u32) -> u64 {
+    u64::from(server) << 32 | u64::from(tool)
+}

@@ -1,0 +1,107 @@
+//! Who says what texts mean: the model inside the process, or an endpoint.
+
+use async_trait::async_trait;
+use portolan_embed::{MODEL_ID, Model, ModelError, model_hash};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::oneshot;
+
+/// Whether somebody waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Haste {
+    Query,
+    /// Calls go before it.
+    Background,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EmbedError {
+    #[error(transparent)]
+    Model(Arc<ModelError>),
+    #[error("the endpoint for embeddings: {0}")]
+    Endpoint(String),
+    #[error("embedding was given up")]
+    GivenUp,
+}
+
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    /// Names the model, so that vectors of two are never compared.
+    fn id(&self) -> String;
+
+    /// A vector for each text, in their order.
+    async fn embed(&self, texts: Vec<String>, haste: Haste) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
+
+/// The model that is part of the program. Nothing of it is touched before the first text.
+#[derive(Default)]
+pub struct BuiltIn(Arc<OnceLock<Result<Model, Arc<ModelError>>>>);
+
+#[async_trait]
+impl Embedder for BuiltIn {
+    fn id(&self) -> String {
+        format!("{MODEL_ID}:{}", model_hash())
+    }
+
+    async fn embed(&self, texts: Vec<String>, haste: Haste) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let model = self.0.clone();
+        let work = move || {
+            let model = model.get_or_init(|| Model::built_in().map_err(Arc::new));
+            let model = model.as_ref().map_err(|error| EmbedError::Model(error.clone()))?;
+            Ok(model.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>()))
+        };
+        match haste {
+            Haste::Query => tokio::task::spawn_blocking(work).await.unwrap_or(Err(EmbedError::GivenUp)),
+            Haste::Background => aside(work).await,
+        }
+    }
+}
+
+/// Runs work on a thread of its own that gives way to all others: how willing a thread is cannot be taken back, so it is not
+/// one of those that others use after it.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, EmbedError> + Send + 'static,
+) -> Result<T, EmbedError> {
+    let (done, outcome) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("embedding".to_owned()).spawn(move || {
+        #[cfg(target_os = "linux")]
+        // Elsewhere this would hold for the whole process.
+        rustix::process::nice(19).map(drop).unwrap_or_default();
+        // Whoever asked may have gone.
+        done.send(work()).unwrap_or_default();
+    });
+    thread.map_err(|_| EmbedError::GivenUp)?;
+    outcome.await.unwrap_or(Err(EmbedError::GivenUp))
+}
+
+/// An OpenAI-compatible endpoint.
+pub struct Endpoint {
+    client: portolan_llm::Client,
+    id: String,
+    dimension: OnceLock<usize>,
+}
+
+impl Endpoint {
+    pub fn new(client: portolan_llm::Client, model: &str, url: &str) -> Self {
+        Self { client, id: format!("{model}@{url}"), dimension: OnceLock::new() }
+    }
+}
+
+#[async_trait]
+impl Embedder for Endpoint {
+    fn id(&self) -> String {
+        self.id.clone()
+    }
+
+    async fn embed(&self, texts: Vec<String>, _: Haste) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let vectors = self
+            .client
+            .embeddings(&texts, self.dimension.get().copied())
+            .await
+            .map_err(|error| EmbedError::Endpoint(error.to_string()))?;
+        if let Some(first) = vectors.first() {
+            self.dimension.set(first.len()).unwrap_or_default();
+        }
+        Ok(vectors)
+    }
+}

@@ -1,0 +1,203 @@
+//! The index follows the catalog; what texts mean follows the index.
+
+use crate::board::{Board, Listed, Text};
+use crate::embedder::{Embedder, Haste};
+use crate::finder::Finder;
+use crate::packed::Packed;
+use futures_util::future::join_all;
+use portolan_catalog::View;
+use portolan_model::{Kind, ServerName};
+use portolan_store::VectorRecord;
+use portolan_wire::Abilities;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many texts are embedded at a time.
+const BATCH: usize = 32;
+/// How many are asked of the store at a time.
+const CACHED: usize = 2_000;
+/// How soon a model that does not answer is asked again; and at most.
+const RETRY: Duration = Duration::from_secs(5);
+const RETRY_MOST: Duration = Duration::from_mins(1);
+
+/// When the work begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    AtOnce,
+    /// At the first search.
+    WhenNeeded,
+}
+
+impl Finder {
+    /// Keeps the index true for as long as it is polled.
+    pub async fn follow(self: Arc<Self>, start: Start) {
+        if start == Start::WhenNeeded {
+            self.needed.notified().await;
+        }
+        let mut generations = self.parts.catalog.generations();
+        let mut pause = RETRY;
+        loop {
+            generations.mark_unchanged();
+            self.refresh().await;
+            let is_complete = self.embed_what_is_new().await;
+            pause = if is_complete { RETRY } else { (pause * 2).min(RETRY_MOST) };
+            let again = async {
+                if is_complete {
+                    std::future::pending::<()>().await;
+                } else {
+                    tokio::time::sleep(pause).await;
+                }
+            };
+            tokio::select! {
+                changed = generations.changed() => if changed.is_err() { return },
+                () = again => {}
+            }
+        }
+    }
+
+    /// Brings the words of the index to what the catalog has now.
+    pub(crate) async fn refresh(&self) {
+        let (changed, gone) = self.differences();
+        if changed.is_empty() && gone.is_empty() {
+            return;
+        }
+        let _one = self.writing.lock().await;
+        let (changed, gone) = self.differences();
+        let mut board = (**self.board.load()).clone();
+        for server in gone {
+            board = board.without(&server);
+        }
+        let snapshot = self.parts.catalog.snapshot().clone();
+        for (server, about) in changed {
+            let Some(offer) = snapshot.servers().get(&server).and_then(|entry| entry.offer()) else {
+                continue;
+            };
+            let stamp = stamp(&snapshot, &server);
+            let listed = Listed { server: &server, stamp, about: &about, tools: &offer.tools };
+            board = board.with(&listed);
+            // Ten thousand tools take a while, and nobody else is to wait for them.
+            tokio::task::yield_now().await;
+        }
+        self.board.store(Arc::new(board));
+    }
+
+    /// The servers that are not in the index as they are in the catalog, with what they are about; and those that have gone.
+    fn differences(&self) -> (Vec<(ServerName, String)>, Vec<ServerName>) {
+        let (board, snapshot) = (self.board.load(), self.parts.catalog.snapshot());
+        let mut changed = Vec::new();
+        let offering = snapshot.servers().iter().filter_map(|(server, entry)| Some((server, entry.offer()?)));
+        for (server, offer) in offering {
+            let told = (self.parts.about)(server);
+            let about = told.or_else(|| offer.manner.instructions.as_deref().map(str::to_owned));
+            let about = about.unwrap_or_default();
+            let listed =
+                Listed { server, stamp: stamp(&snapshot, server), about: &about, tools: &offer.tools };
+            if !board.servers.get(server).is_some_and(|filed| filed.is(&listed)) {
+                changed.push((server.clone(), about));
+            }
+        }
+        let is_there =
+            |server: &ServerName| snapshot.servers().get(server).is_some_and(|e| e.offer().is_some());
+        let gone = board.servers.keys().filter(|server| !is_there(server)).cloned().collect();
+        (changed, gone)
+    }
+
+    /// Finds out what the texts mean that are new; `false` if it has to be tried again.
+    async fn embed_what_is_new(&self) -> bool {
+        let Some(embedder) = self.parts.embedder.clone() else { return true };
+        let model = embedder.id();
+        self.recall(&model).await;
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        loop {
+            let missing = self.missing(BATCH * workers);
+            if missing.is_empty() {
+                self.set_trouble(None);
+                return true;
+            }
+            let batches = missing.chunks(BATCH).map(|batch| embedded(&*embedder, batch));
+            let mut found = BTreeMap::new();
+            let mut trouble = None;
+            for outcome in join_all(batches).await {
+                match outcome {
+                    Ok(vectors) => found.extend(vectors),
+                    Err(why) => trouble = Some(why),
+                }
+            }
+            self.keep(&model, &found).await;
+            self.apply(&found).await;
+            if let Some(why) = trouble {
+                tracing::warn!(%why, "tools cannot be embedded right now; search goes by words");
+                self.set_trouble(Some(why));
+                return false;
+            }
+            // The catalog may have changed meanwhile, and what has gone need not be embedded.
+            self.refresh().await;
+        }
+    }
+
+    fn missing(&self, most: usize) -> Vec<Text> {
+        let board = self.board.load();
+        let mut seen = BTreeSet::new();
+        let all = board.servers.values().flat_map(|filed| filed.missing());
+        all.filter(|text| seen.insert(text.hash.clone())).take(most).cloned().collect()
+    }
+
+    /// Takes from the store what it has.
+    async fn recall(&self, model: &str) {
+        let Some(store) = &self.parts.store else { return };
+        let hashes: Vec<String> = self.missing(usize::MAX).into_iter().map(|text| text.hash).collect();
+        for some in hashes.chunks(CACHED) {
+            match store.vectors(model, some).await {
+                Ok(records) => {
+                    let read =
+                        |record: VectorRecord| Some((record.text_hash, Packed::from_bytes(record.vector)?));
+                    self.apply(&records.into_iter().filter_map(read).collect()).await;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "kept vectors cannot be read; they are made anew");
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn keep(&self, model: &str, found: &BTreeMap<String, Packed>) {
+        let Some(store) = &self.parts.store else { return };
+        let record = |(hash, packed): (&String, &Packed)| VectorRecord {
+            text_hash: hash.clone(),
+            vector: packed.as_bytes().to_vec(),
+        };
+        let records: Vec<VectorRecord> = found.iter().map(record).collect();
+        if let Err(error) = store.put_vectors(model, &records).await {
+            tracing::debug!(%error, "vectors cannot be kept; the next start makes them anew");
+        }
+    }
+
+    async fn apply(&self, found: &BTreeMap<String, Packed>) {
+        if found.is_empty() {
+            return;
+        }
+        let _one = self.writing.lock().await;
+        let next: Board = self.board.load().with_vectors(found);
+        self.board.store(Arc::new(next));
+    }
+}
+
+fn stamp(snapshot: &portolan_catalog::Snapshot, server: &ServerName) -> u64 {
+    snapshot.stamp(&View::Server(server.clone()), Kind::Tools, &Abilities::default())
+}
+
+/// The vectors of some texts by their hashes, or why there are none.
+async fn embedded(embedder: &dyn Embedder, texts: &[Text]) -> Result<BTreeMap<String, Packed>, String> {
+    let passages = texts.iter().map(|text| text.passage.clone()).collect();
+    let vectors = embedder.embed(passages, Haste::Background).await.map_err(|error| error.to_string())?;
+    if vectors.len() != texts.len() {
+        return Err(format!("{} vectors came for {} texts", vectors.len(), texts.len()));
+    }
+    let packed = texts.iter().zip(&vectors).map(|(text, vector)| {
+        let packed = Packed::of(vector).ok_or("a vector has no direction, or numbers that are none")?;
+        Ok((text.hash.clone(), packed))
+    });
+    packed.collect::<Result<_, &str>>().map_err(str::to_owned)
+}
