@@ -21,7 +21,7 @@ pub use resolve::{Lookup, check_variables, references, required_references, reso
 pub use servers::{Servers, load_servers, parse_servers};
 pub use settings::describe::{Row, describe, reference_markdown};
 pub use settings::layers::{Flags, Loaded, Origin, SettingsErrors, SettingsProblem, load_settings};
-pub use settings::places::{data_folder, key_file, secret_key};
+pub use settings::places::{data_folder, key_file, search_key, secret_key};
 pub use settings::profiles::Profiles;
 pub use settings::{
     EmbeddingsSetting, Limits, NamesSetting, SearchSettings, SecretSettings, Settings, StdioRegister,

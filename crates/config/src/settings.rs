@@ -7,8 +7,8 @@ pub mod places;
 pub mod profiles;
 
 use kind::{
-    Address, Bytes, Chosen, Count, Embeddings, FilePath, FolderPath, Kind, List, Names, Number, Place,
-    Registering, Shown, Switch, Text, Time, Wait,
+    Address, Anything, Bytes, Chosen, Count, Embeddings, FilePath, FolderPath, Kind, List, Names, Number,
+    Place, Registering, Shown, Switch, Text, Time, Wait,
 };
 use portolan_model::{Exposure, ServerName};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,6 +37,8 @@ pub enum StdioRegister {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddingsSetting {
     BuiltIn,
+    /// An OpenAI-compatible one, at `search.url`.
+    Endpoint,
     Off,
 }
 
@@ -180,8 +182,12 @@ section! {
     /// How tools are found.
     SearchSettings, rows SEARCH, prefix "search.", in |settings| settings.search;
 
-    /// What says how much two texts mean the same: the model inside of Portolan, or nothing, and then words alone decide.
+    /// What says how much two texts mean the same: the model inside of Portolan, an endpoint, or nothing, and then words alone decide.
     embeddings: EmbeddingsSetting as Embeddings = EmbeddingsSetting::BuiltIn;
+    /// The OpenAI-compatible endpoint (Ollama, vLLM, TEI, OpenAI), with its `/v1`. The variable `PORTOLAN_SEARCH_KEY` may hold a key for it.
+    url: String as Anything = String::new();
+    /// The model that the endpoint is asked for.
+    model: String as Text = "text-embedding-3-small".to_owned();
 }
 
 section! {

@@ -41,12 +41,13 @@ impl Finder {
             generations.mark_unchanged();
             self.refresh().await;
             let is_complete = self.embed_what_is_new().await;
+            let wait = pause;
             pause = if is_complete { RETRY } else { (pause * 2).min(RETRY_MOST) };
             let again = async {
                 if is_complete {
                     std::future::pending::<()>().await;
                 } else {
-                    tokio::time::sleep(pause).await;
+                    tokio::time::sleep(wait).await;
                 }
             };
             tokio::select! {

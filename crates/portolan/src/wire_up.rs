@@ -6,10 +6,11 @@ use portolan_access::Secrets;
 use portolan_builtin::Builtins;
 use portolan_catalog::{Catalog, View};
 use portolan_config::{EmbeddingsSetting, Environment, Flags, Loaded, NamesSetting, Servers, Settings};
-use portolan_finder::{BuiltIn, Embedder, Finder, Start};
+use portolan_finder::{BuiltIn, Embedder, Endpoint, Finder, Start};
 use portolan_front::{Front, Names};
+use portolan_llm::{Client, Dialect, Provider};
 use portolan_model::{
-    Endpoint, Exposure, NameStyle, Origin, Profile, Reached, Secret, ServerName, ServerSpec, State,
+    Endpoint as Reach, Exposure, NameStyle, Origin, Profile, Reached, Secret, ServerName, ServerSpec, State,
 };
 use portolan_outbound::{AddressPolicy, Outbound, PrivateAddresses, Proxies};
 use portolan_registry::Clerk;
@@ -20,6 +21,7 @@ use portolan_upstream::{Fleet, Happening, Identity, Outside, Wanted};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
+use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,6 +32,8 @@ const HAPPENINGS: usize = 256;
 const NOTICES: usize = 1024;
 /// Carries the chain of configurations from a Portolan to the Portolans it starts.
 const CHAIN: &str = "PORTOLAN_CHAIN";
+/// What one batch of texts may take an endpoint, all tries together.
+const EMBEDDING: Duration = Duration::from_secs(30);
 /// A Portolan that starts a Portolan that starts a Portolan… ends here.
 const LONGEST_CHAIN: usize = 8;
 
@@ -157,7 +161,7 @@ fn told(problems: &[portolan_config::Problem]) -> String {
 
 /// A child that is a Portolan learns from the chain who started it.
 fn linked(mut reached: Reached, chain: &str) -> Reached {
-    if let Endpoint::Child(child) = &mut reached.endpoint {
+    if let Reach::Child(child) = &mut reached.endpoint {
         child.env.insert(CHAIN.to_owned(), Secret::new(chain));
     }
     reached
@@ -191,14 +195,21 @@ fn instance() -> Result<String, Failure> {
     Ok(portolan_model::hex(&bytes))
 }
 
+/// What search remembers by.
+pub(crate) struct Memory {
+    pub(crate) store: Option<Arc<dyn Store>>,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+}
+
 /// Puts the parts together; nothing runs yet but the filing of what the fleet tells.
 pub(crate) fn gateway(
     settings: Settings,
     outside: Outside,
     catalog: Arc<Catalog>,
     clerk: Arc<Clerk>,
-    store: Option<Arc<dyn Store>>,
+    memory: Memory,
 ) -> Gateway {
+    let Memory { store, embedder } = memory;
     let instance = outside.identity.instance.clone();
     let (happenings, told) = mpsc::channel(HAPPENINGS);
     let fleet = Fleet::new(outside, happenings);
@@ -209,7 +220,7 @@ pub(crate) fn gateway(
     let finder = Finder::new(portolan_finder::Parts {
         catalog: router.catalog.clone(),
         about: Box::new(move |server| about.member(server.as_str())?.spec.description.clone()),
-        embedder: embedder(&settings),
+        embedder,
         store,
     });
     let own = Builtins { catalog: router.catalog.clone(), finder: finder.clone() };
@@ -225,10 +236,12 @@ pub(crate) fn gateway(
 
 /// A gateway that keeps nothing: the servers of one file, for as long as the process lives.
 pub(crate) fn of_file(settings: Settings, env: Environment, path: &Path) -> Result<Gateway, Failure> {
+    let key = portolan_config::search_key(&env);
     let outside = outside(&settings, Surroundings::of_file(env, &[path]))?;
+    let embedder = embedder(&settings, &outside.outbound, key)?;
     let catalog = Arc::new(Catalog::default());
     let clerk = Clerk::without_books(catalog.clone(), settings.limits.tools);
-    Ok(gateway(settings, outside, catalog, clerk, None))
+    Ok(gateway(settings, outside, catalog, clerk, Memory { store: None, embedder }))
 }
 
 fn front_options(settings: &Settings, instance: String) -> portolan_front::Options {
@@ -260,11 +273,30 @@ fn front_options(settings: &Settings, instance: String) -> portolan_front::Optio
 }
 
 /// Who says what texts mean.
-fn embedder(settings: &Settings) -> Option<Arc<dyn Embedder>> {
-    match settings.search.embeddings {
-        EmbeddingsSetting::BuiltIn => Some(Arc::new(BuiltIn::default())),
+pub(crate) fn embedder(
+    settings: &Settings,
+    outbound: &Outbound,
+    key: Option<Secret>,
+) -> Result<Option<Arc<dyn Embedder>>, Failure> {
+    let search = &settings.search;
+    Ok(match search.embeddings {
         EmbeddingsSetting::Off => None,
-    }
+        EmbeddingsSetting::BuiltIn => Some(Arc::new(BuiltIn::default())),
+        EmbeddingsSetting::Endpoint => {
+            let provider = Provider {
+                kind: Dialect::OpenAi,
+                base_url: search.url.clone(),
+                model: search.model.clone(),
+                api_key: key,
+                timeout: EMBEDDING,
+                max_tokens: 1,
+            };
+            // The operator's own settings name the address.
+            let client = Client::new(outbound.clone(), Origin::File, provider)
+                .map_err(|error| Failure::Wrong(anyhow!("search.url: {error}")))?;
+            Some(Arc::new(Endpoint::new(client, &search.model, &search.url)))
+        }
+    })
 }
 
 /// What clients see that ask for nothing in particular.

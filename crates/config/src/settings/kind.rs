@@ -92,11 +92,12 @@ pub(crate) struct Embeddings;
 
 impl Kind for Embeddings {
     type Value = EmbeddingsSetting;
-    const ALLOWED: &'static str = "builtin or off";
+    const ALLOWED: &'static str = "builtin, endpoint or off";
 
     fn parse(text: &str, _: &Place) -> Option<EmbeddingsSetting> {
         match text {
             "builtin" => Some(EmbeddingsSetting::BuiltIn),
+            "endpoint" => Some(EmbeddingsSetting::Endpoint),
             "off" => Some(EmbeddingsSetting::Off),
             _ => None,
         }
@@ -105,6 +106,7 @@ impl Kind for Embeddings {
     fn show(value: &EmbeddingsSetting) -> String {
         let text = match value {
             EmbeddingsSetting::BuiltIn => "builtin",
+            EmbeddingsSetting::Endpoint => "endpoint",
             EmbeddingsSetting::Off => "off",
         };
         text.to_owned()
@@ -202,6 +204,22 @@ impl Kind for Text {
 
     fn parse(text: &str, _: &Place) -> Option<String> {
         (!text.trim().is_empty()).then(|| text.to_owned())
+    }
+
+    fn show(value: &String) -> String {
+        value.clone()
+    }
+}
+
+/// A text, or nothing.
+pub(crate) struct Anything;
+
+impl Kind for Anything {
+    type Value = String;
+    const ALLOWED: &'static str = "a text";
+
+    fn parse(text: &str, _: &Place) -> Option<String> {
+        Some(text.trim().to_owned())
     }
 
     fn show(value: &String) -> String {

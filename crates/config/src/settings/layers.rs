@@ -3,8 +3,8 @@
 mod file;
 
 use super::kind::Place;
-use super::places::SECRET_KEY;
-use super::{Setting, Settings, table};
+use super::places::{SEARCH_KEY, SECRET_KEY};
+use super::{EmbeddingsSetting, Setting, Settings, table};
 use crate::environment::Environment;
 use crate::nearest::nearest;
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl fmt::Display for SettingsErrors {
 }
 
 /// Read by other parts of Portolan, not by this table: what the table has, `portolan config` shows.
-const RESERVED: [&str; 4] = ["PORTOLAN_URL", "PORTOLAN_SETTINGS", "PORTOLAN_CHAIN", SECRET_KEY];
+const RESERVED: [&str; 5] = ["PORTOLAN_URL", "PORTOLAN_SETTINGS", "PORTOLAN_CHAIN", SECRET_KEY, SEARCH_KEY];
 
 pub fn load_settings(flags: &Flags, env: &Environment) -> Result<Loaded, SettingsErrors> {
     let origins = table().map(|setting| (setting.key, Origin::Default)).collect();
@@ -86,6 +86,7 @@ pub fn load_settings(flags: &Flags, env: &Environment) -> Result<Loaded, Setting
     layers.environment(env);
     layers.flags(flags, env);
     layers.profile();
+    layers.endpoint();
     let Layers { loaded, problems } = layers;
     if problems.is_empty() { Ok(loaded) } else { Err(SettingsErrors { problems }) }
 }
@@ -117,6 +118,16 @@ impl Layers {
         let message = format!("profile: there is no [profiles.{name}] in portolan.toml");
         let origin = self.loaded.origins.get("profile").cloned().unwrap_or(Origin::Default);
         self.problem(origin, message);
+    }
+
+    /// An endpoint that is to be asked has an address.
+    fn endpoint(&mut self) {
+        let search = &self.loaded.settings.search;
+        if search.embeddings == EmbeddingsSetting::Endpoint && search.url.is_empty() {
+            let message = "search.url: say where the endpoint is, as in http://127.0.0.1:11434/v1".to_owned();
+            let origin = self.loaded.origins.get("search.embeddings").cloned().unwrap_or(Origin::Default);
+            self.problem(origin, message);
+        }
     }
 
     fn environment(&mut self, env: &Environment) {

@@ -9,6 +9,9 @@ use std::path::PathBuf;
 /// The variable that may hold the key itself. It is no row of the table, since the table is shown.
 pub(crate) const SECRET_KEY: &str = "PORTOLAN_SECRET_KEY";
 
+/// The variable that may hold a key for the endpoint that embeds, likewise.
+pub(crate) const SEARCH_KEY: &str = "PORTOLAN_SEARCH_KEY";
+
 /// The key's file in the data folder.
 pub(crate) const KEY_FILE: &str = "secret.key";
 
@@ -27,6 +30,11 @@ pub fn key_file(settings: &Settings, env: &Environment) -> Option<PathBuf> {
 /// The key itself, where the environment holds it; it goes before the file.
 pub fn secret_key(env: &Environment) -> Option<Secret> {
     env.get_filled(SECRET_KEY).map(Secret::from)
+}
+
+/// The key for the endpoint that says what texts mean.
+pub fn search_key(env: &Environment) -> Option<Secret> {
+    env.get_filled(SEARCH_KEY).map(Secret::from)
 }
 
 #[cfg(test)]

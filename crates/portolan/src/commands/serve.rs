@@ -3,7 +3,7 @@
 use crate::cli::ServeArgs;
 use crate::data::{self, Note};
 use crate::shutdown::{self, Signals};
-use crate::wire_up::{Gateway, Surroundings};
+use crate::wire_up::{Gateway, Memory, Surroundings};
 use crate::{Failure, wire_up};
 use anyhow::{Context as _, anyhow};
 use portolan_access::Secrets;
@@ -75,6 +75,7 @@ impl Serving {
         let roots: Vec<&Path> = config.as_deref().into_iter().chain([folder.as_path()]).collect();
         let around = Surroundings { env: env.clone(), secrets: secrets.clone(), roots: &roots };
         let outside = wire_up::outside(&settings, around)?;
+        let embedder = wire_up::embedder(&settings, &outside.outbound, portolan_config::search_key(&env))?;
         let catalog = Arc::new(Catalog::default());
         let registry = Registry::open(Parts {
             store: store.clone(),
@@ -86,7 +87,8 @@ impl Serving {
             options: registry_options(&settings),
         });
         let registry = registry.await.map_err(|error| Failure::Failed(error.into()))?;
-        let gateway = wire_up::gateway(settings, outside, catalog, registry.clerk(), Some(store.clone()));
+        let memory = Memory { store: Some(store.clone()), embedder };
+        let gateway = wire_up::gateway(settings, outside, catalog, registry.clerk(), memory);
         Ok(Self { gateway, registry, store, folder, config })
     }
 

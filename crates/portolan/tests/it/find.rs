@@ -2,8 +2,9 @@
 
 use crate::kit::{listed, refused, tool_error};
 use crate::terminal::Person;
+use portolan_testkit::model_server::{Nobody, Reply};
 use portolan_testkit::{
-    Client, DEADLINE, Gateway, GatewayBuilder, HttpClient, ModernClient, Profile, Rest, bin,
+    Client, DEADLINE, Gateway, GatewayBuilder, HttpClient, ModelServer, ModernClient, Profile, Rest, bin,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -324,4 +325,75 @@ async fn a_profile_can_be_what_everybody_gets_and_one_that_is_not_there_is_a_mis
     let mut gateway = builder.env("PORTOLAN_SETTINGS", settings).start_serve();
     assert_eq!(gateway.wait_exit().await.code(), Some(2));
     gateway.stderr_contains("there is no [profiles.nobody]").await;
+}
+
+/// The desk with an endpoint that embeds.
+fn with_endpoint(url: &str) -> GatewayBuilder {
+    let builder = desk().env("PORTOLAN_SEARCH_EMBEDDINGS", "endpoint").env("PORTOLAN_SEARCH_URL", url);
+    builder.env("PORTOLAN_SEARCH_MODEL", "small").env("PORTOLAN_SEARCH_KEY", "hunter2")
+}
+
+/// How a search went, and what it found first.
+async fn first(rest: &Rest, query: &str) -> (Value, String) {
+    let found = rest.post("/search", json!({ "query": query })).await.json(200);
+    (found["metadata"].clone(), found["tools"][0]["name"].as_str().unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn an_endpoint_embeds_with_its_model_and_its_key_which_is_shown_nowhere() {
+    let models = ModelServer::start().await;
+    let gateway = with_endpoint(&models.openai_url()).serve().await;
+    let rest = gateway.rest();
+    indexed(&rest, 6).await;
+    let (metadata, name) = first(&rest, "convert units").await;
+    assert_eq!((&metadata["mode"], name.as_str()), (&json!("hybrid"), "units.convert"), "{metadata}");
+    for asked in models.asked().all() {
+        assert_eq!(asked.body["model"], "small");
+        assert_eq!(asked.header("authorization"), Some("Bearer hunter2"));
+    }
+    let health = rest.get("/aggregator/health").await.json(200);
+    assert!(health["search"]["model"].as_str().unwrap().starts_with("small@"), "{health}");
+    assert!(!health.to_string().contains("hunter2"));
+}
+
+#[tokio::test]
+async fn f61_while_the_endpoint_is_away_words_decide_and_it_is_used_again_when_it_is_back() {
+    let nobody = Nobody::bind();
+    let gateway = with_endpoint(&nobody.url()).serve().await;
+    listed(&gateway.connect().await, &["notes", "units"]).await;
+    let rest = gateway.rest();
+    let (metadata, name) = first(&rest, "convert units").await;
+    assert_eq!((&metadata["mode"], name.as_str()), (&json!("lexical"), "units.convert"), "{metadata}");
+    let _models = nobody.start();
+    indexed(&rest, 6).await;
+    assert_eq!(first(&rest, "convert units").await.0["mode"], "hybrid");
+}
+
+#[tokio::test]
+async fn f61_an_endpoint_that_answers_nonsense_leaves_every_tool_findable() {
+    for reply in [
+        || Reply::raw("<html>"),
+        || Reply::raw(r#"{"data":[]}"#),
+        || Reply::refusal(401, "no such key"),
+        || Reply::raw(r#"{"data":[{"index":0,"embedding":[null]}]}"#),
+    ] {
+        let models = ModelServer::answering(move |_| reply()).await;
+        let gateway = with_endpoint(&models.openai_url()).serve().await;
+        listed(&gateway.connect().await, &["notes", "units"]).await;
+        let rest = gateway.rest();
+        let told = super::rest::eventually("the trouble is told", async || {
+            let health = rest.get("/aggregator/health").await.json(200);
+            Some(health["search"].clone()).filter(|search| !search["trouble"].is_null())
+        });
+        assert_eq!(told.await["mode"], "lexical");
+        let (metadata, name) = first(&rest, "convert units").await;
+        assert_eq!((&metadata["mode"], name.as_str()), (&json!("lexical"), "units.convert"), "{metadata}");
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_without_an_address_is_a_mistake() {
+    let mut gateway = desk().env("PORTOLAN_SEARCH_EMBEDDINGS", "endpoint").start_serve();
+    assert_eq!(gateway.wait_exit().await.code(), Some(2));
+    gateway.stderr_contains("search.url: say where the endpoint is").await;
 }

@@ -137,7 +137,7 @@ impl Gate {
 }
 
 /// Looks again and again until there is something to see; panics at the deadline.
-async fn eventually<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+pub(crate) async fn eventually<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     let wait = async {
         loop {
             if let Some(seen) = look().await {
