@@ -13,18 +13,15 @@ pub enum Exposure {
     All,
     /// Only the tools that find and call the others, so that a model's context stays small.
     Search,
-    /// Only the tools that answer questions with the help of the others.
-    Agents,
 }
 
 impl Exposure {
-    pub const ALL: [Self; 3] = [Self::All, Self::Search, Self::Agents];
+    pub const ALL: [Self; 2] = [Self::All, Self::Search];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::Search => "search",
-            Self::Agents => "agents",
         }
     }
 

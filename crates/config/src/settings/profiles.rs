@@ -60,7 +60,7 @@ impl Reader<'_> {
                 "tools" => profile.tools = self.tools(value),
                 "exposure" => match value.as_str().and_then(Exposure::parse) {
                     Some(exposure) => profile.exposure = exposure,
-                    None => self.wrong(key, "must be all, search or agents"),
+                    None => self.wrong(key, "must be all or search"),
                 },
                 "names" => match value.as_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
                     "auto" => profile.names = None,
