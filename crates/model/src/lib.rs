@@ -1,5 +1,6 @@
 //! Nouns and pure rules: no tokio, no I/O.
 
+pub mod classification;
 pub mod era;
 pub mod fingerprint;
 pub mod hex;
@@ -12,7 +13,9 @@ pub mod pattern;
 pub mod profile;
 pub mod secret;
 pub mod server;
+pub mod skill;
 
+pub use classification::{Classification, ClassificationEvent};
 pub use era::Era;
 pub use fingerprint::fingerprint;
 pub use hex::hex;
@@ -29,3 +32,4 @@ pub use secret::Secret;
 pub use server::{
     ChildSpec, Endpoint, Origin, Reached, RemoteKind, ServerName, ServerSpec, Sharing, TransportSpec,
 };
+pub use skill::{BadSkillId, SkillId, SkillSource, SuggestionId, SuggestionState};

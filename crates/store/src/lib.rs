@@ -8,13 +8,15 @@ mod suite;
 
 pub use error::StoreError;
 pub use records::{
-    Curation, EventRecord, HistoryRecord, Page, SecretRecord, ServerRecord, Slice, ToolDraft, ToolFinder,
-    ToolRecord, ToolsChange, VectorRecord,
+    Assignment, AssignmentFinder, AssignmentRecord, ClassificationRecord, Curation, EventRecord,
+    HistoryRecord, OpenTool, Overwrite, Page, SecretRecord, ServerRecord, Settled, SkillRecord, Slice,
+    SuggestionDraft, SuggestionRecord, ToolDraft, ToolFinder, ToolRecord, ToolSkills, ToolsChange,
+    VectorRecord, Verdict,
 };
 pub use sqlite::{SqliteStore, write_private};
 
 use async_trait::async_trait;
-use portolan_model::{ServerId, Workspace};
+use portolan_model::{Moment, ServerId, SkillId, SuggestionId, SuggestionState, Workspace};
 
 /// Everything that is kept. What a method has returned `Ok` for survives a power cut.
 #[async_trait]
@@ -70,4 +72,63 @@ pub trait Store: Send + Sync {
     async fn put_vectors(&self, model: &str, vectors: &[VectorRecord]) -> Result<(), StoreError>;
     /// Forgets what every other model has made of texts.
     async fn forget_vectors_except(&self, model: &str) -> Result<(), StoreError>;
+
+    /// The skills of a workspace, by id.
+    async fn skills(&self, workspace: &Workspace) -> Result<Vec<SkillRecord>, StoreError>;
+    /// Adds those whose ids were never there, and says how many. What people changed or removed stays so.
+    async fn add_missing_skills(&self, skills: &[SkillRecord]) -> Result<usize, StoreError>;
+    /// `false` if the workspace has a skill of that id.
+    async fn add_skill(&self, skill: &SkillRecord) -> Result<bool, StoreError>;
+    /// Writes what a skill says; its id, workspace, `is_built_in` and `created_at` stay. `false` if there is none.
+    async fn change_skill(&self, skill: &SkillRecord) -> Result<bool, StoreError>;
+    /// Takes the skill away from all tools. Where it was the primary one, the next best is; tools that are left without
+    /// any are `DISCOVERED` again. `false` if there was none.
+    async fn remove_skill(&self, workspace: &Workspace, skill: &SkillId) -> Result<bool, StoreError>;
+
+    /// Which tools have which skills, those of absent tools included: by server and tool, the primary skill first, then
+    /// by confidence.
+    async fn assignments(&self, finder: &AssignmentFinder) -> Result<Vec<AssignmentRecord>, StoreError>;
+    /// Makes these the skills of tools of a server, which are `CLASSIFIED` with that, and wait for no suggestion any more if
+    /// they have some. A tool that a person has spoken for keeps its skills unless they are to be overwritten.
+    /// `NoSuchServer` if it is gone meanwhile.
+    async fn assign_skills(
+        &self,
+        server: ServerId,
+        tools: &[ToolSkills],
+        overwrite: Overwrite,
+    ) -> Result<(), StoreError>;
+
+    /// How far the classification of a server's tools is, by their names; a tool that is not there is `DISCOVERED`.
+    async fn classifications(&self, server: ServerId) -> Result<Vec<ClassificationRecord>, StoreError>;
+    /// Writes how far it is. `NoSuchServer` if it is gone meanwhile.
+    async fn put_classifications(
+        &self,
+        server: ServerId,
+        records: &[ClassificationRecord],
+    ) -> Result<(), StoreError>;
+    /// The tools that servers list now and that wait for their skills, those with the fewest failed tries first: every one
+    /// that is not `CLASSIFIED`, or has changed since. One that a suggestion waits for waits with it.
+    async fn open_tools(
+        &self,
+        workspace: &Workspace,
+        server: Option<ServerId>,
+        limit: u32,
+    ) -> Result<Vec<OpenTool>, StoreError>;
+
+    /// Adds it, or its tools to the one of that name that waits. One of a name that was rejected is not made again.
+    async fn suggest(&self, draft: &SuggestionDraft) -> Result<(), StoreError>;
+    /// The latest first.
+    async fn suggestions(
+        &self,
+        workspace: &Workspace,
+        state: Option<SuggestionState>,
+        page: Page,
+    ) -> Result<Slice<SuggestionRecord>, StoreError>;
+    /// What a person makes of it. Tools that get a skill by it have it by that person's word.
+    async fn settle_suggestion(
+        &self,
+        suggestion: SuggestionId,
+        verdict: &Verdict,
+        at: Moment,
+    ) -> Result<Settled, StoreError>;
 }

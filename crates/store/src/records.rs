@@ -1,5 +1,12 @@
 //! The rows, as the rest of the program sees them.
 
+mod skills;
+
+pub use skills::{
+    Assignment, AssignmentFinder, AssignmentRecord, ClassificationRecord, OpenTool, Overwrite, Settled,
+    SkillRecord, SuggestionDraft, SuggestionRecord, ToolSkills, Verdict,
+};
+
 use portolan_model::{Moment, Origin, ServerId, ServerName, ToolId, Workspace};
 
 /// A server. How it is reached is sealed: whoever reads the database learns nothing from it.

@@ -9,12 +9,15 @@
 //!
 //! A file that we do not understand is looked at by a reader before anything may write to it, and stays as it is.
 
+mod classifications;
 mod fault;
 mod folder;
 mod journal;
 mod modes;
 mod schema;
 mod servers;
+mod skills;
+mod suggestions;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -24,13 +27,15 @@ mod vectors;
 pub use modes::write_private;
 
 use crate::{
-    Curation, EventRecord, HistoryRecord, Page, SecretRecord, ServerRecord, Slice, Store, StoreError,
-    ToolDraft, ToolFinder, ToolRecord, ToolsChange, VectorRecord,
+    AssignmentFinder, AssignmentRecord, ClassificationRecord, Curation, EventRecord, HistoryRecord, OpenTool,
+    Overwrite, Page, SecretRecord, ServerRecord, Settled, SkillRecord, Slice, Store, StoreError,
+    SuggestionDraft, SuggestionRecord, ToolDraft, ToolFinder, ToolRecord, ToolSkills, ToolsChange,
+    VectorRecord, Verdict,
 };
 use async_trait::async_trait;
 use fault::Fault;
 use folder::Claim;
-use portolan_model::{ServerId, Workspace};
+use portolan_model::{Moment, ServerId, SkillId, SuggestionId, SuggestionState, Workspace};
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, SqliteConnection, SqliteTransaction};
@@ -294,6 +299,108 @@ impl Store for SqliteStore {
     async fn forget_vectors_except(&self, model: &str) -> Result<(), StoreError> {
         let mut db = self.write().await?;
         let done = vectors::forget(&mut db, model).await;
+        self.end(db, done).await
+    }
+
+    async fn skills(&self, workspace: &Workspace) -> Result<Vec<SkillRecord>, StoreError> {
+        let mut db = self.read().await?;
+        let found = skills::all(&mut db, workspace).await;
+        self.end(db, found).await
+    }
+
+    async fn add_missing_skills(&self, records: &[SkillRecord]) -> Result<usize, StoreError> {
+        let mut db = self.write().await?;
+        let done = skills::add_missing(&mut db, records).await;
+        self.end(db, done).await
+    }
+
+    async fn add_skill(&self, skill: &SkillRecord) -> Result<bool, StoreError> {
+        let mut db = self.write().await?;
+        let done = skills::add(&mut db, skill).await;
+        self.end(db, done).await
+    }
+
+    async fn change_skill(&self, skill: &SkillRecord) -> Result<bool, StoreError> {
+        let mut db = self.write().await?;
+        let done = skills::change(&mut db, skill).await;
+        self.end(db, done).await
+    }
+
+    async fn remove_skill(&self, workspace: &Workspace, skill: &SkillId) -> Result<bool, StoreError> {
+        let mut db = self.write().await?;
+        let done = skills::remove(&mut db, workspace, skill).await;
+        self.end(db, done).await
+    }
+
+    async fn assignments(&self, finder: &AssignmentFinder) -> Result<Vec<AssignmentRecord>, StoreError> {
+        let mut db = self.read().await?;
+        let found = classifications::assignments(&mut db, finder).await;
+        self.end(db, found).await
+    }
+
+    async fn assign_skills(
+        &self,
+        server: ServerId,
+        tools: &[ToolSkills],
+        overwrite: Overwrite,
+    ) -> Result<(), StoreError> {
+        let mut db = self.write().await?;
+        let done = classifications::assign(&mut db, server, tools, overwrite).await;
+        self.end(db, done).await
+    }
+
+    async fn classifications(&self, server: ServerId) -> Result<Vec<ClassificationRecord>, StoreError> {
+        let mut db = self.read().await?;
+        let found = classifications::of_server(&mut db, server).await;
+        self.end(db, found).await
+    }
+
+    async fn put_classifications(
+        &self,
+        server: ServerId,
+        records: &[ClassificationRecord],
+    ) -> Result<(), StoreError> {
+        let mut db = self.write().await?;
+        let done = classifications::put(&mut db, server, records).await;
+        self.end(db, done).await
+    }
+
+    async fn open_tools(
+        &self,
+        workspace: &Workspace,
+        server: Option<ServerId>,
+        limit: u32,
+    ) -> Result<Vec<OpenTool>, StoreError> {
+        let mut db = self.read().await?;
+        let found = classifications::open(&mut db, workspace, server, limit).await;
+        self.end(db, found).await
+    }
+
+    async fn suggest(&self, draft: &SuggestionDraft) -> Result<(), StoreError> {
+        let mut db = self.write().await?;
+        let done = suggestions::add(&mut db, draft).await;
+        self.end(db, done).await
+    }
+
+    async fn suggestions(
+        &self,
+        workspace: &Workspace,
+        state: Option<SuggestionState>,
+        page: Page,
+    ) -> Result<Slice<SuggestionRecord>, StoreError> {
+        let mut db = self.read().await?;
+        let found = suggestions::find(&mut db, workspace, state, page).await;
+        self.end(db, found).await
+    }
+
+    async fn settle_suggestion(
+        &self,
+        suggestion: SuggestionId,
+        verdict: &Verdict,
+        at: Moment,
+    ) -> Result<Settled, StoreError> {
+        let mut db = self.write().await?;
+        let done = suggestions::settle(&mut db, suggestion, verdict, at).await;
         self.end(db, done).await
     }
 }

@@ -1,9 +1,12 @@
 //! What holds for every store, whatever database it stands on: one suite, run over an empty store of each kind.
 
+pub(crate) mod classifications;
 pub(crate) mod curations;
 pub(crate) mod journal;
 pub(crate) mod races;
 pub(crate) mod servers;
+pub(crate) mod skills;
+pub(crate) mod suggestions;
 pub(crate) mod tools;
 pub(crate) mod values;
 pub(crate) mod vectors;
@@ -59,6 +62,25 @@ macro_rules! conformance {
             vectors::a_vector_is_found_by_its_model_and_text_alone,
             vectors::more_vectors_than_a_statement_takes_go_in_and_come_back,
             vectors::the_vectors_of_other_models_are_forgotten,
+            skills::a_skill_reads_back_as_it_was_written,
+            skills::an_id_of_a_skill_is_taken_once_in_a_workspace,
+            skills::a_change_of_a_skill_leaves_what_it_is,
+            skills::built_in_skills_are_added_once_and_what_people_did_to_them_stays,
+            skills::a_removed_skill_leaves_its_tools_the_next_best_or_discovered,
+            classifications::br_004_the_skills_of_a_tool_come_primary_first,
+            classifications::br_004_a_persons_assignment_is_overwritten_by_force_alone,
+            classifications::a_persons_assignment_outlives_the_absence_of_its_tool,
+            classifications::br_008_a_server_takes_its_assignments_and_states_with_it,
+            classifications::how_far_a_tool_is_reads_back_as_it_was_written,
+            classifications::ec_009_what_is_not_classified_or_has_changed_is_open,
+            classifications::open_tools_come_fewest_failures_first_and_only_so_many,
+            suggestions::tools_that_nothing_fits_join_the_suggestion_that_waits,
+            suggestions::an_approved_suggestion_is_a_skill_that_its_tools_have,
+            suggestions::a_merged_suggestion_gives_its_tools_a_skill_that_is_there,
+            suggestions::a_rejected_suggestion_is_not_made_again,
+            suggestions::a_suggestion_is_settled_once,
+            suggestions::a_tool_that_has_skills_waits_for_no_suggestion,
+            suggestions::a_tool_that_waits_for_its_suggestion_is_not_open_until_it_changes,
             races::twenty_writers_all_get_through,
             races::f70_of_many_that_race_for_a_name_one_wins,
             races::readers_see_whole_lists_only,

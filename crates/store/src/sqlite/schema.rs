@@ -9,13 +9,18 @@ use std::path::Path;
 
 const REGISTRY: &str = include_str!("../../migrations/0001_registry.sql");
 const VECTORS: &str = include_str!("../../migrations/0002_vectors.sql");
+const SKILLS: &str = include_str!("../../migrations/0003_skills.sql");
 
 /// All migrations, the oldest first.
 fn migrations() -> Migrator {
     let one = |version, name: &'static str, sql: &'static str| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     };
-    Migrator::with_migrations(vec![one(1, "registry", REGISTRY), one(2, "vectors", VECTORS)])
+    Migrator::with_migrations(vec![
+        one(1, "registry", REGISTRY),
+        one(2, "vectors", VECTORS),
+        one(3, "skills", SKILLS),
+    ])
 }
 
 pub(super) async fn migrate(db: &mut SqliteConnection, file: &Path) -> Result<(), StoreError> {

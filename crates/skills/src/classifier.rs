@@ -1,0 +1,210 @@
+//! Which skills tools have, by whichever model there is.
+
+use crate::anchors::{Anchors, about, chosen};
+use crate::judge;
+use crate::passages::{Passages, description, words};
+use crate::taxonomy::Background;
+use crate::vectors::{Vectors, weighted_mean};
+use portolan_llm::{ChatModel, LlmError};
+use portolan_model::{SkillId, SkillSource, fingerprint};
+use portolan_store::{Assignment, ServerRecord, SkillRecord, ToolRecord};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What came out for a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// One to three, the primary one first.
+    Skills(Vec<Assignment>),
+    Nothing(Suggested),
+}
+
+/// A skill that would fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggested {
+    pub name: String,
+    pub description: String,
+}
+
+/// Why nothing came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// Whoever decides is away or refuses everybody: the same may go well later.
+    Away(String),
+    /// It answered, and not about these tools in a way that can be used.
+    Unusable(String),
+}
+
+impl Trouble {
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Away(reason) | Self::Unusable(reason) => reason,
+        }
+    }
+}
+
+impl From<LlmError> for Trouble {
+    fn from(error: LlmError) -> Self {
+        let reason = error.to_string();
+        match error {
+            LlmError::Garbage { .. } | LlmError::TooLarge { .. } | LlmError::DimensionMismatch { .. } => {
+                Self::Unusable(reason)
+            }
+            // A wrong key or a wrong name of the model is mended by people, and then it works for all tools at once.
+            LlmError::Unauthorized { .. }
+            | LlmError::RateLimited { .. }
+            | LlmError::Unavailable { .. }
+            | LlmError::TimedOut { .. }
+            | LlmError::OverBudget(_)
+            | LlmError::Rejected { .. }
+            | LlmError::Misconfigured { .. } => Self::Away(reason),
+        }
+    }
+}
+
+/// The models, and what they read.
+pub struct Classifier {
+    vectors: Arc<dyn Vectors>,
+    passages: Arc<dyn Passages>,
+    background: Background,
+    /// Goes before the vectors where there is one.
+    model: Option<Arc<dyn ChatModel>>,
+    /// The latest, with the hash of what they were made from.
+    anchors: Mutex<Option<(String, Arc<Anchors>)>>,
+}
+
+impl Classifier {
+    pub fn new(
+        vectors: Arc<dyn Vectors>,
+        passages: Arc<dyn Passages>,
+        background: Background,
+        model: Option<Arc<dyn ChatModel>>,
+    ) -> Self {
+        Self { vectors, passages, background, model, anchors: Mutex::default() }
+    }
+
+    /// One finding for each tool, in their order.
+    pub async fn classify(
+        &self,
+        skills: &[SkillRecord],
+        server: &ServerRecord,
+        tools: &[&ToolRecord],
+    ) -> Result<Vec<Found>, Trouble> {
+        match &self.model {
+            Some(model) => self.by_model(&**model, skills, server, tools).await,
+            None => self.by_meaning(skills, server, tools).await,
+        }
+    }
+
+    async fn by_model(
+        &self,
+        model: &dyn ChatModel,
+        skills: &[SkillRecord],
+        server: &ServerRecord,
+        tools: &[&ToolRecord],
+    ) -> Result<Vec<Found>, Trouble> {
+        let mut found = Vec::with_capacity(tools.len());
+        for some in tools.chunks(judge::BATCH) {
+            let opinions = judge::ask(model, skills, server, some).await?;
+            for (tool, opinion) in some.iter().zip(opinions) {
+                let assignments = chosen(opinion.fits, SkillSource::Llm);
+                let suggested = opinion.missing.map(|(name, description)| Suggested { name, description });
+                found.push(match (assignments.is_empty(), suggested) {
+                    (false, _) => Found::Skills(assignments),
+                    (true, Some(suggested)) => Found::Nothing(suggested),
+                    (true, None) => Found::Nothing(suggestion(server, tool)),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    async fn by_meaning(
+        &self,
+        skills: &[SkillRecord],
+        server: &ServerRecord,
+        tools: &[&ToolRecord],
+    ) -> Result<Vec<Found>, Trouble> {
+        let away = || Trouble::Away("the embedding model does not answer".to_owned());
+        let anchors = self.anchors(skills).await.ok_or_else(away)?;
+        let mut texts: Vec<String> = tools.iter().map(|tool| self.passages.tool(tool)).collect();
+        texts.push(self.passages.server(server));
+        let vectors = self.vectors.of(texts).await.ok_or_else(away)?;
+        let (of_server, of_tools) = vectors.split_last().ok_or_else(away)?;
+        if of_tools.len() != tools.len() {
+            return Err(away());
+        }
+        // A server that says nothing of itself is no evidence: its name alone would count as much as the tool.
+        let of_server = server.description.as_ref().map(|_| of_server.as_slice());
+        let found = tools.iter().zip(of_tools).map(|(tool, vector)| {
+            let assignments = chosen(anchors.fits(vector, of_server), SkillSource::Embedding);
+            if assignments.is_empty() {
+                Found::Nothing(suggestion(server, tool))
+            } else {
+                Found::Skills(assignments)
+            }
+        });
+        Ok(found.collect())
+    }
+
+    /// The anchors of these skills, made anew when a skill or the embedding model is another one.
+    async fn anchors(&self, skills: &[SkillRecord]) -> Option<Arc<Anchors>> {
+        let hash = made_from(skills, &self.vectors.model());
+        if let Some((of, anchors)) = &*self.anchors.lock().unwrap_or_else(PoisonError::into_inner)
+            && *of == hash
+        {
+            return Some(Arc::clone(anchors));
+        }
+        let anchors = Arc::new(Anchors::of(skills, &self.background, &*self.vectors).await?);
+        let kept = (hash, Arc::clone(&anchors));
+        *self.anchors.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        Some(anchors)
+    }
+
+    /// Where each skill lies by the tools that have it, by confidence; by its own description where none has it. `None`
+    /// while the embedding model is away.
+    pub async fn embeddings(
+        &self,
+        skills: &[SkillRecord],
+        tools: &[(&ToolRecord, &[Assignment])],
+    ) -> Option<Vec<(SkillId, Vec<f32>)>> {
+        let mut texts: Vec<String> = skills.iter().map(about).collect();
+        texts.extend(tools.iter().map(|(tool, _)| self.passages.tool(tool)));
+        let count = texts.len();
+        let vectors = self.vectors.of(texts).await.filter(|vectors| vectors.len() == count)?;
+        let (of_skills, of_tools) = vectors.split_at(skills.len());
+        let lies = |(skill, own): (&SkillRecord, &Vec<f32>)| {
+            let having = tools.iter().zip(of_tools).filter_map(|((_, assignments), vector)| {
+                let assignment = assignments.iter().find(|assignment| assignment.skill == skill.id)?;
+                Some((vector.as_slice(), assignment.confidence))
+            });
+            (skill.id.clone(), weighted_mean(having).unwrap_or_else(|| own.clone()))
+        };
+        Some(skills.iter().zip(of_skills).map(lies).collect())
+    }
+}
+
+/// What stands for a skill that nobody has named: the tools of one server wait together.
+fn suggestion(server: &ServerRecord, tool: &ToolRecord) -> Suggested {
+    let name = words(server.name.as_str());
+    let mut letters = name.chars();
+    let name = letters.next().map(|first| first.to_uppercase().chain(letters).collect());
+    Suggested {
+        name: name.unwrap_or_default(),
+        description: format!(
+            "No skill fits tools of the server {}, such as {}: {}",
+            server.name,
+            tool.name,
+            description(tool)
+        ),
+    }
+}
+
+/// What anchors depend on.
+fn made_from(skills: &[SkillRecord], model: &str) -> String {
+    let mut parts: Vec<&[u8]> = vec![model.as_bytes()];
+    for skill in skills {
+        parts.extend([skill.id.as_str().as_bytes(), skill.name.as_bytes(), skill.description.as_bytes()]);
+        parts.extend(skill.keywords.iter().chain(&skill.examples).map(String::as_bytes));
+    }
+    fingerprint(parts)
+}
