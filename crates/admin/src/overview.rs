@@ -37,7 +37,7 @@ pub(crate) async fn get_health(State(shared): State<Arc<Shared>>, _: Query<Nothi
         mode: if is_lexical { "lexical" } else { "hybrid" },
         model: progress.model,
         tools: progress.tools,
-        waiting: progress.unembedded,
+        waiting: progress.waiting,
         trouble: progress.trouble,
     };
     let Overall { status, servers } = shared.admin.registry.health();
@@ -61,7 +61,7 @@ pub(crate) struct SearchHealth {
     /// What says how much two texts mean the same.
     model: Option<String>,
     tools: usize,
-    /// Tools that are found by their words only, for now.
+    /// Texts of tools and servers that are found by their words only, for now.
     waiting: usize,
     /// Why that is so, where it is not a matter of time.
     trouble: Option<String>,

@@ -152,6 +152,11 @@ impl Board {
         (tools, self.servers.values().map(missing).sum())
     }
 
+    /// How many texts have no vector yet, those of servers included.
+    pub(crate) fn waiting(&self) -> usize {
+        self.servers.values().map(|filed| filed.missing().count()).sum()
+    }
+
     pub(crate) fn has_vectors(&self) -> bool {
         self.servers.values().any(|filed| filed.vectors.iter().any(Option::is_some))
     }

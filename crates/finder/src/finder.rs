@@ -79,6 +79,8 @@ pub struct Progress {
     pub tools: usize,
     /// Tools of which it is not known yet what they mean.
     pub unembedded: usize,
+    /// Texts that are yet to be embedded, those of servers included.
+    pub waiting: usize,
     pub model: Option<String>,
     pub trouble: Option<String>,
 }
@@ -91,9 +93,10 @@ impl Finder {
     }
 
     pub fn progress(&self) -> Progress {
-        let (tools, unembedded) = self.board.load().counts();
+        let board = self.board.load();
+        let ((tools, unembedded), waiting) = (board.counts(), board.waiting());
         let model = self.parts.embedder.as_ref().map(|embedder| embedder.id());
-        Progress { tools, unembedded, model, trouble: self.trouble() }
+        Progress { tools, unembedded, waiting, model, trouble: self.trouble() }
     }
 
     pub(crate) fn trouble(&self) -> Option<String> {

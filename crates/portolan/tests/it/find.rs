@@ -23,7 +23,13 @@ async fn indexed(rest: &Rest, tools: u64) {
     let wait = async {
         loop {
             let state = rest.get("/aggregator/state").await.json(200);
-            if state["total_tools"] == tools && state["unindexed_tools"] == 0 {
+            let health = rest.get("/aggregator/health").await.json(200);
+            let is_there = state["connected_servers"] == state["total_servers"];
+            if is_there
+                && health["search"]["waiting"] == 0
+                && state["total_tools"] == tools
+                && state["unindexed_tools"] == 0
+            {
                 return;
             }
             tokio::time::sleep(POLL).await;
@@ -152,8 +158,12 @@ async fn what_tools_mean_is_kept_and_a_restart_knows_it_again() {
     let before = gateway.rest().post("/search", query.clone()).await.json(200);
     let gateway = gateway.restart().await;
     indexed(&gateway.rest(), 6).await;
-    let after = gateway.rest().post("/search", query).await.json(200);
-    assert_eq!(before["tools"], after["tools"]);
+    // The servers' own texts are told only when they are back.
+    super::rest::eventually("the same is found", async || {
+        let after = gateway.rest().post("/search", query.clone()).await.json(200);
+        (before["tools"] == after["tools"]).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -163,9 +173,13 @@ async fn a_tool_that_changes_is_found_by_what_it_is_now() {
     indexed(&rest, 6).await;
     let text = json!({ "description": "Bakes a chocolate cake for a birthday party." });
     rest.patch("/aggregator/servers/units/tools/list_units", text).await.json(200);
-    indexed(&rest, 6).await;
-    let found = rest.post("/search", json!({ "query": "dessert for guests", "limit": 1 })).await.json(200);
-    assert_eq!(names(&found["tools"]), ["units.list_units"]);
+    // That it means something else now is found out in the background.
+    super::rest::eventually("it is found by that", async || {
+        let found =
+            rest.post("/search", json!({ "query": "dessert for guests", "limit": 1 })).await.json(200);
+        (names(&found["tools"]) == ["units.list_units"]).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
