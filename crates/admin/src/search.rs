@@ -2,7 +2,7 @@
 
 use crate::Shared;
 use crate::body::Json;
-use crate::document::{Anything, Reads, Takes};
+use crate::document::{Anything, Named, Reads, Takes};
 use crate::problem::{FieldError, Refusal};
 use crate::query::{Nothing, Query};
 use axum::extract::State;
@@ -17,17 +17,23 @@ use utoipa::ToSchema;
 
 const FEW: usize = 10;
 const MOST: usize = 100;
+const LONGEST: usize = 4096;
 
 /// What is looked for.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchBody {
     /// What is to be done, in plain words.
-    #[schema(example = "open an issue and tell the team", min_length = 1, max_length = 4096)]
+    #[schema(
+        example = "open an issue and tell the team",
+        min_length = 1,
+        max_length = 4096,
+        pattern = "\\S"
+    )]
     query: String,
     /// How many tools are wanted.
-    #[schema(minimum = 1, maximum = 100, default = 10)]
-    limit: Option<usize>,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 100, default = 10)]
+    limit: Option<f64>,
     /// Only tools of these servers, by UUID or name.
     server_filter: Option<Vec<String>>,
     /// Whether the tools' input schemas are wanted too.
@@ -96,7 +102,7 @@ pub(crate) struct SearchMetadata {
     post,
     path = "/search",
     tag = "search",
-    responses((status = 200, description = "What was found.", body = SearchResult), Anything, Takes, Reads)
+    responses((status = 200, description = "What was found.", body = SearchResult), Anything, Named, Takes, Reads)
 )]
 pub(crate) async fn search(
     State(shared): State<Arc<Shared>>,
@@ -123,7 +129,7 @@ pub(crate) async fn search(
     post,
     path = "/aggregator/search",
     tag = "search",
-    responses((status = 200, description = "What was found.", body = [SearchHit]), Anything, Takes, Reads)
+    responses((status = 200, description = "What was found.", body = [SearchHit]), Anything, Named, Takes, Reads)
 )]
 pub(crate) async fn search_bare(
     State(shared): State<Arc<Shared>>,
@@ -139,10 +145,14 @@ async fn run(shared: &Shared, body: SearchBody) -> Result<(Found, Vec<SearchHit>
     if body.query.trim().is_empty() {
         return Err(wrong("query", "say what is looked for"));
     }
-    let limit = body.limit.unwrap_or(FEW);
-    if !(1..=MOST).contains(&limit) {
-        return Err(wrong("limit", "must be from 1 to 100"));
+    if body.query.chars().count() > LONGEST {
+        return Err(wrong("query", "has at most 4096 characters"));
     }
+    // To JSON, 10 and 10.0 are the same number.
+    let limit = body.limit.map_or(Ok(FEW), |limit| limit.to_string().parse());
+    let Some(limit) = limit.ok().filter(|limit| (1..=MOST).contains(limit)) else {
+        return Err(wrong("limit", "must be a whole number from 1 to 100"));
+    };
     let registry = &shared.admin.registry;
     let mut servers: Vec<ServerName> = Vec::new();
     for key in body.server_filter.iter().flatten() {

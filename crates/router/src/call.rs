@@ -6,7 +6,7 @@ use crate::rounds::Rounds;
 use crate::target::{Target, What};
 use crate::tasks::{Landed, Wards};
 use portolan_catalog::{Catalog, View};
-use portolan_model::ServerName;
+use portolan_model::{Kind, ServerName};
 use portolan_telemetry::counters;
 use portolan_upstream::{Aside, CallError, Fleet, Member, Party, Reply, Unavailable};
 use portolan_wire::Revision;
@@ -159,9 +159,9 @@ impl Router {
     }
 
     pub(crate) fn member(&self, server: &ServerName) -> Result<Arc<Member>, RouteError> {
-        self.fleet
-            .member(server.as_str())
-            .ok_or_else(|| RouteError::Invalid(format!("there is no server {server} any more")))
+        // One that was removed this very moment is away like any other.
+        let gone = || Unresolved::Absent { kind: Kind::Tools, server: server.clone(), name: String::new() };
+        self.fleet.member(server.as_str()).ok_or_else(|| gone().into())
     }
 }
 
