@@ -205,7 +205,7 @@ fn costs(haystack: &Set, vectors: &Vectors) -> Result<()> {
     println!("with their vectors in {:.2?}, {:.1} MiB", since(start), mebibytes(index.bytes()));
     if let Some(largest) = haystack.servers.iter().max_by_key(|server| server.docs.len()) {
         let start = spent();
-        let next = index.with_server(largest.shard());
+        let next = index.clone().with_server(largest.shard());
         let time = since(start);
         println!("one server of {} tools replaced among {} in {time:.2?}", largest.docs.len(), next.len());
     }

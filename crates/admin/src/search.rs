@@ -160,14 +160,7 @@ async fn run(shared: &Shared, body: SearchBody) -> Result<(Found, Vec<SearchHit>
         servers.extend(ServerName::parse(&server.name));
     }
     let view = View::All;
-    let wish = Wish {
-        query: &body.query,
-        limit,
-        view: &view,
-        servers: &servers,
-        only: None,
-        at_least: f32::MIN_POSITIVE,
-    };
+    let wish = Wish { query: &body.query, limit, view: &view, servers: &servers };
     let found = shared.admin.finder.find(&wish).await;
     let mut tools = Vec::with_capacity(found.tools.len());
     for hit in &found.tools {

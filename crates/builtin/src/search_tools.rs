@@ -50,8 +50,6 @@ impl Builtins {
             limit: arguments.limit.unwrap_or(FEW).clamp(1, MOST),
             view: call.view,
             servers: &servers,
-            only: None,
-            at_least: 0.0,
         };
         let found = self.finder.find(&wish).await;
         let snapshot = self.catalog.snapshot();

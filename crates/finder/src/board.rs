@@ -4,7 +4,7 @@ use crate::describe::doc;
 use crate::packed::Packed;
 use portolan_model::{ServerName, Tool, ToolName, fingerprint};
 use portolan_search::{DocKey, Index, Shard, Vectors, passage, server_passage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Default)]
@@ -64,12 +64,10 @@ impl Filed {
 }
 
 impl Board {
-    /// The same with this server as it is listed now. Vectors of texts that it had before stay.
-    pub(crate) fn with(&self, listed: &Listed<'_>) -> Self {
-        let mut next = self.clone();
+    /// Files a server as it is listed now. Vectors of texts that it had before stay.
+    pub(crate) fn file(&mut self, listed: &Listed<'_>) {
         let before = self.servers.get(listed.server);
         let number = before.map_or(self.next, |filed| filed.number);
-        next.next = next.next.max(number + 1);
         let docs: Vec<_> =
             (0..).zip(listed.tools).map(|(at, tool)| doc(DocKey(key(number, at)), tool)).collect();
         let own = server_passage(listed.server.as_str(), listed.about);
@@ -94,30 +92,29 @@ impl Board {
             vectors,
         };
         let shard = Shard::new(listed.server.as_str().into(), listed.about, &docs);
-        next.index = next.index.with_server(shard);
-        next.by_number.insert(number, listed.server.clone());
-        next.put(listed.server, filed);
-        next
+        self.index = std::mem::take(&mut self.index).with_server(shard);
+        self.next = self.next.max(number + 1);
+        self.by_number.insert(number, listed.server.clone());
+        self.put(listed.server, filed);
     }
 
-    pub(crate) fn without(&self, server: &ServerName) -> Self {
-        let mut next = self.clone();
-        if let Some(filed) = next.servers.remove(server) {
-            next.by_number.remove(&filed.number);
+    pub(crate) fn remove(&mut self, server: &ServerName) {
+        if let Some(filed) = self.servers.remove(server) {
+            self.by_number.remove(&filed.number);
         }
-        next.index = next.index.without_server(server.as_str());
-        next
+        self.index = std::mem::take(&mut self.index).without_server(server.as_str());
     }
 
-    /// The same with these vectors, by the hashes of their texts.
-    pub(crate) fn with_vectors(&self, found: &BTreeMap<String, Packed>) -> Self {
-        let mut next = self.clone();
-        for (server, filed) in &self.servers {
-            if filed.missing().any(|text| found.contains_key(&text.hash)) {
-                next.put(server, filed.with(found));
-            }
+    /// Takes in vectors, by the hashes of their texts.
+    pub(crate) fn learn(&mut self, found: &BTreeMap<String, Packed>) {
+        let concerned = self
+            .servers
+            .iter()
+            .filter(|(_, filed)| filed.missing().any(|text| found.contains_key(&text.hash)));
+        let learned: Vec<_> = concerned.map(|(server, filed)| (server.clone(), filed.with(found))).collect();
+        for (server, filed) in learned {
+            self.put(&server, filed);
         }
-        next
     }
 
     fn put(&mut self, server: &ServerName, filed: Filed) {
@@ -126,18 +123,19 @@ impl Board {
         if let Some((own, tools)) = unpacked.split_last() {
             let tools = tools.iter().map(Option::as_deref).collect();
             let vectors = Vectors { tools, server: own.as_deref() };
-            self.index = self.index.with_vectors(server.as_str(), &vectors);
+            self.index = std::mem::take(&mut self.index).with_vectors(server.as_str(), &vectors);
         }
         self.servers.insert(server.clone(), Arc::new(filed));
     }
 
-    /// The server behind a number of the index.
-    pub(crate) fn server_of(&self, found: DocKey) -> Option<&ServerName> {
-        self.by_number.get(&u32::try_from(found.0 >> 32).ok()?)
+    /// Which numbers of servers are those that are wanted: every tool is held against this in every query.
+    pub(crate) fn numbers(&self, is_wanted: impl Fn(&ServerName) -> bool) -> BTreeSet<u64> {
+        let wanted = self.by_number.iter().filter(|(_, server)| is_wanted(server));
+        wanted.map(|(number, _)| u64::from(*number)).collect()
     }
 
     pub(crate) fn tool_of(&self, found: DocKey) -> Option<ToolName> {
-        let server = self.server_of(found)?;
+        let server = self.by_number.get(&u32::try_from(number_of(found)).ok()?)?;
         let at = usize::try_from(found.0 & u64::from(u32::MAX)).ok()?;
         let tool = self.servers.get(server)?.tools.get(at)?;
         Some(ToolName { server: server.clone(), tool: tool.to_string() })
@@ -166,6 +164,11 @@ impl Board {
         let mut all = self.servers.values().flat_map(|filed| filed.vectors.iter().flatten());
         all.next().map(Packed::dimension)
     }
+}
+
+/// The number of a tool's server.
+pub(crate) fn number_of(found: DocKey) -> u64 {
+    found.0 >> 32
 }
 
 fn key(server: u32, tool: u32) -> u64 {

@@ -1,6 +1,6 @@
 //! What is asked, and what is found.
 
-use crate::board::Board;
+use crate::board::{Board, number_of};
 use crate::embedder::{Embedder, Haste};
 use crate::packed::Packed;
 use arc_swap::ArcSwap;
@@ -8,7 +8,6 @@ use portolan_catalog::{Catalog, Snapshot, View};
 use portolan_model::{Kind, ServerName, State, ToolName};
 use portolan_search::{DocKey, Query, QueryVectors, clauses};
 use portolan_store::Store;
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -50,10 +49,6 @@ pub struct Wish<'w> {
     pub view: &'w View,
     /// Only tools of these servers, where any are named.
     pub servers: &'w [ServerName],
-    /// Only these tools, where there is a choice.
-    pub only: Option<&'w (dyn Fn(&ToolName) -> bool + Sync)>,
-    /// What scores less is not told.
-    pub at_least: f32,
 }
 
 #[derive(Debug, Clone)]
@@ -119,20 +114,18 @@ impl Finder {
         let embedding = begun.elapsed();
         let begun = Instant::now();
         let snapshot = self.parts.catalog.snapshot();
-        let open = open_servers(&snapshot, wish);
-        let (searched, hits) = {
-            let is_open = |key: DocKey| {
-                board.server_of(key).is_some_and(|server| open.contains(server))
-                    && is_wanted(&board, key, wish)
-            };
+        let open = board.numbers(|server| is_open(&snapshot, server, wish));
+        let counted = board.servers.iter().filter(|(server, _)| is_open(&snapshot, server, wish));
+        let searched = counted.map(|(_, filed)| filed.tool_count()).sum();
+        let hits = {
+            let may_be = |key: DocKey| open.contains(&number_of(key)) && is_in_view(&board, key, wish.view);
             let vectors = understood.as_ref().ok();
             let vectors = vectors.map(|(whole, clauses)| QueryVectors { whole, clauses });
-            let query =
-                Query { text: query, clauses: &parts, vectors, limit: wish.limit, only: Some(&is_open) };
-            let counted = open.iter().filter_map(|server| board.servers.get(server));
-            (counted.map(|filed| filed.tool_count()).sum(), board.index.search(&query))
+            let (text, clauses) = (query, parts.as_slice());
+            board.index.search(&Query { text, clauses, vectors, limit: wish.limit, only: Some(&may_be) })
         };
-        let told = hits.into_iter().filter(|hit| hit.score >= wish.at_least);
+        // What speaks against a tool more than for it was not found.
+        let told = hits.into_iter().filter(|hit| hit.score > 0.0);
         let named =
             |hit: portolan_search::Hit| Some(FoundTool { name: board.tool_of(hit.key)?, score: hit.score });
         let tools = told.filter_map(named).collect();
@@ -165,23 +158,20 @@ impl Finder {
     }
 }
 
-/// Whether a tool is in the view, and among those that may be found.
-fn is_wanted(board: &Board, key: DocKey, wish: &Wish<'_>) -> bool {
-    let is_part = matches!(wish.view, View::Profile(profile) if !profile.has_all_tools());
-    if !is_part && wish.only.is_none() {
-        return true;
+/// Whether a tool is in the view; only a profile may leave out tools of a server that it has.
+fn is_in_view(board: &Board, key: DocKey, view: &View) -> bool {
+    match view {
+        View::Profile(profile) if !profile.has_all_tools() => {
+            board.tool_of(key).is_some_and(|tool| view.has(Kind::Tools, &tool.server, &tool.tool))
+        }
+        View::All | View::Profile(_) | View::Server(_) => true,
     }
-    let Some(tool) = board.tool_of(key) else { return false };
-    wish.view.has(Kind::Tools, &tool.server, &tool.tool) && wish.only.is_none_or(|only| only(&tool))
 }
 
-/// The servers whose tools can be called.
-fn open_servers(snapshot: &Snapshot, wish: &Wish<'_>) -> BTreeSet<ServerName> {
-    let is_open = |server: &ServerName, state: State| {
-        matches!(state, State::Connected | State::Degraded)
-            && wish.view.has_server(server)
-            && (wish.servers.is_empty() || wish.servers.contains(server))
-    };
-    let open = snapshot.servers().iter().filter(|(server, entry)| is_open(server, entry.state));
-    open.map(|(server, _)| server.clone()).collect()
+/// Whether a server's tools can be called, and may be found.
+fn is_open(snapshot: &Snapshot, server: &ServerName, wish: &Wish<'_>) -> bool {
+    let state = snapshot.servers().get(server).map(|entry| entry.state);
+    matches!(state, Some(State::Connected | State::Degraded))
+        && wish.view.has_server(server)
+        && (wish.servers.is_empty() || wish.servers.contains(server))
 }

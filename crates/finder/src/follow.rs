@@ -65,22 +65,24 @@ impl Finder {
         }
         let _one = self.writing.lock().await;
         let (changed, gone) = self.differences();
-        let mut board = (**self.board.load()).clone();
-        for server in gone {
-            board = board.without(&server);
+        let (board, snapshot) = (self.board.load_full(), self.parts.catalog.snapshot().clone());
+        // Ten thousand tools take a while, and calls are not to wait for them.
+        let built = tokio::task::spawn_blocking(move || {
+            let mut board = (*board).clone();
+            for server in &gone {
+                board.remove(server);
+            }
+            for (server, about) in &changed {
+                let entry = snapshot.servers().get(server);
+                let Some(offer) = entry.and_then(|entry| entry.offer()) else { continue };
+                let stamp = stamp(&snapshot, server);
+                board.file(&Listed { server, stamp, about, tools: &offer.tools });
+            }
+            board
+        });
+        if let Ok(board) = built.await {
+            self.board.store(Arc::new(board));
         }
-        let snapshot = self.parts.catalog.snapshot().clone();
-        for (server, about) in changed {
-            let Some(offer) = snapshot.servers().get(&server).and_then(|entry| entry.offer()) else {
-                continue;
-            };
-            let stamp = stamp(&snapshot, &server);
-            let listed = Listed { server: &server, stamp, about: &about, tools: &offer.tools };
-            board = board.with(&listed);
-            // Ten thousand tools take a while, and nobody else is to wait for them.
-            tokio::task::yield_now().await;
-        }
-        self.board.store(Arc::new(board));
     }
 
     /// The servers that are not in the index as they are in the catalog, with what they are about; and those that have gone.
@@ -180,7 +182,8 @@ impl Finder {
             return;
         }
         let _one = self.writing.lock().await;
-        let next: Board = self.board.load().with_vectors(found);
+        let mut next: Board = (**self.board.load()).clone();
+        next.learn(found);
         self.board.store(Arc::new(next));
     }
 }

@@ -52,30 +52,27 @@ impl Index {
 
     /// The same with this server, which takes the place of the one of its name.
     #[must_use]
-    pub fn with_server(&self, shard: Shard) -> Self {
-        let mut next = self.clone();
-        next.put(shard);
-        next.number();
-        next
+    pub fn with_server(mut self, shard: Shard) -> Self {
+        self.put(shard);
+        self.number();
+        self
     }
 
     #[must_use]
-    pub fn without_server(&self, server: &str) -> Self {
-        let mut next = self.clone();
-        next.take(server);
-        next.number();
-        next
+    pub fn without_server(mut self, server: &str) -> Self {
+        self.take(server);
+        self.number();
+        self
     }
 
     /// The same with these vectors for a server's tools; a server that is not here changes nothing.
     #[must_use]
-    pub fn with_vectors(&self, server: &str, vectors: &Vectors<'_>) -> Self {
-        let mut next = self.clone();
-        let slot = next.by_server.get(server).and_then(|at| next.slots.get_mut(*at));
+    pub fn with_vectors(mut self, server: &str, vectors: &Vectors<'_>) -> Self {
+        let slot = self.by_server.get(server).and_then(|at| self.slots.get_mut(*at));
         if let Some(Some(slot)) = slot {
             slot.shard = slot.shard.with_vectors(vectors);
         }
-        next
+        self
     }
 
     /// How many tools there are.
