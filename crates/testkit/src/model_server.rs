@@ -164,7 +164,12 @@ impl Nobody {
 
     /// Somebody comes after all, at the same address.
     pub fn start(self) -> ModelServer {
-        ModelServer::listening(self.socket.listen(64).unwrap(), Box::new(usual))
+        self.answering(usual)
+    }
+
+    /// The same, with answers by a closure.
+    pub fn answering(self, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> ModelServer {
+        ModelServer::listening(self.socket.listen(64).unwrap(), Box::new(script))
     }
 }
 
