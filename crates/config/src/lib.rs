@@ -20,11 +20,14 @@ pub use problem::{Code, ConfigErrors, Problem};
 pub use resolve::{Lookup, check_variables, references, required_references, resolve, resolve_with};
 pub use servers::{Servers, load_servers, parse_servers};
 pub use settings::describe::{Row, describe, reference_markdown};
+pub use settings::dollars::{Dollars, NoAmount};
 pub use settings::layers::{Flags, Loaded, Origin, SettingsErrors, SettingsProblem, load_settings};
+pub use settings::llm::{Home, ProviderSetting, llm_key};
 pub use settings::places::{data_folder, key_file, search_key, secret_key};
 pub use settings::profiles::Profiles;
+pub use settings::url::HttpUrl;
 pub use settings::{
-    EmbeddingsSetting, Limits, NamesSetting, SearchSettings, SecretSettings, Settings, StdioRegister,
-    StdioSettings,
+    EmbeddingsSetting, Limits, LlmSettings, NamesSetting, SearchSettings, SecretSettings, Settings,
+    StdioRegister, StdioSettings,
 };
 pub use watch::{Changes, WatchError, watch};

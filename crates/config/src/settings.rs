@@ -1,19 +1,25 @@
 //! Every setting, stated once: its field, its kind, its default and what it does.
 
 pub mod describe;
+pub mod dollars;
 mod kind;
 pub mod layers;
+pub mod llm;
 pub mod places;
 pub mod profiles;
+pub mod url;
 
+use dollars::Dollars;
 use kind::{
-    Address, Anything, Bytes, Chosen, Count, Embeddings, FilePath, FolderPath, Kind, List, Names, Number,
-    Place, Registering, Shown, Switch, Text, Time, Wait,
+    Address, Anything, Bytes, Chosen, Count, Embeddings, FilePath, FolderPath, Kind, Limit, List, Money,
+    Names, Number, Place, Provider, Registering, Shown, Switch, Text, Time, Wait, WebAddress,
 };
+use llm::ProviderSetting;
 use portolan_model::{Exposure, ServerName};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+use url::HttpUrl;
 
 /// How tools are named where the client's own needs do not decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +58,8 @@ pub(crate) struct Setting {
     /// Whether the text was an allowed one; what is not leaves the settings as they are.
     pub(crate) set: fn(&mut Settings, &str, &Place) -> bool,
     pub(crate) get: fn(&Settings) -> String,
+    /// How a text that is not allowed is told.
+    pub(crate) quote: fn(&str) -> String,
 }
 
 impl Setting {
@@ -62,7 +70,7 @@ impl Setting {
 
 /// The whole table, in the order of the documentation.
 pub(crate) fn table() -> impl Iterator<Item = &'static Setting> {
-    [GENERAL, LIMITS, SEARCH, SECRETS, STDIO].into_iter().flatten()
+    [GENERAL, LIMITS, SEARCH, LLM, SECRETS, STDIO].into_iter().flatten()
 }
 
 /// A struct, its defaults and its rows of the table from one list, so that no two of them can disagree.
@@ -98,6 +106,7 @@ macro_rules! section {
                 None => false,
             },
             get: |$settings| <$kind as Kind>::show(&$place.$field),
+            quote: <$kind as Kind>::quote,
         }, )+ ];
     };
 }
@@ -141,6 +150,7 @@ section! {
     section secrets: SecretSettings;
     section stdio: StdioSettings;
     section search: SearchSettings;
+    section llm: LlmSettings;
     section profiles: profiles::Profiles;
 }
 
@@ -185,9 +195,37 @@ section! {
     /// What says how much two texts mean the same: the model inside of Portolan, an endpoint, or nothing, and then words alone decide.
     embeddings: EmbeddingsSetting as Embeddings = EmbeddingsSetting::BuiltIn;
     /// The OpenAI-compatible endpoint (Ollama, vLLM, TEI, OpenAI), with its `/v1`. The variable `PORTOLAN_SEARCH_KEY` may hold a key for it.
-    url: String as Anything = String::new();
+    url: Option<HttpUrl> as WebAddress = None;
     /// The model that the endpoint is asked for.
     model: String as Text = "text-embedding-3-small".to_owned();
+}
+
+section! {
+    /// The language model, which classifies tools and answers questions where one is set.
+    LlmSettings, rows LLM, prefix "llm.", in |settings| settings.llm;
+
+    /// In whose dialect the model is asked, if one is asked at all: OpenAI's, which Ollama, vLLM and LM Studio speak too,
+    /// or Anthropic's. The variable `PORTOLAN_LLM_KEY` may hold a key; without it `OPENAI_API_KEY` or
+    /// `ANTHROPIC_API_KEY` is sent, to that provider's own address alone.
+    provider: ProviderSetting as Provider = ProviderSetting::Off;
+    /// Where it is asked, for OpenAI's dialect with its `/v1`.
+    url: Option<HttpUrl> as WebAddress = None;
+    /// The model that is asked; whoever sets a provider has to name one.
+    model: String as Anything = String::new();
+    /// How long one question may take, with all its tries.
+    timeout: Duration as Time = Duration::from_mins(1);
+    /// How many tokens one answer may have.
+    max_tokens: u32 as Count<u32> = 4096;
+    /// What a million tokens of questions cost.
+    price_in: Option<Dollars> as Money = None;
+    /// What a million tokens of answers cost.
+    price_out: Option<Dollars> as Money = None;
+    /// What may be spent on one day (of UTC), by the prices above; what may go over it is not asked.
+    budget: Option<Dollars> as Money = None;
+    /// Tokens that may be used on one day (of UTC), questions and answers together.
+    tokens_per_day: Option<u64> as Limit<u64> = None;
+    /// Questions that may be asked in a minute.
+    requests_per_minute: Option<u32> as Limit<u32> = None;
 }
 
 section! {

@@ -97,17 +97,17 @@ impl Provider {
 
 /// The address itself stays out of the messages: it may hold a password.
 fn address(base: &str, path: &str) -> Result<http::Uri, LlmError> {
-    let no_address = || misconfigured("base_url must be an address like http://127.0.0.1:11434/v1");
+    let no_address = || misconfigured("the address must be one like http://127.0.0.1:11434/v1");
     let uri: http::Uri = format!("{base}{path}").parse().map_err(|_| no_address())?;
     if uri.scheme() != Some(&Scheme::HTTP) && uri.scheme() != Some(&Scheme::HTTPS) {
         return Err(no_address());
     }
     if uri.query().is_some() {
-        return Err(misconfigured("base_url must end with its path: nothing after a `?` is sent"));
+        return Err(misconfigured("the address must end with its path: nothing after a `?` is sent"));
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(misconfigured(
-            "base_url must not hold a user or a password: the key has its own setting",
+            "the address must not hold a user or a password: a key goes into its own variable",
         ));
     }
     Ok(uri)

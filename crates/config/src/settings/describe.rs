@@ -33,6 +33,7 @@ pub fn reference_markdown() -> String {
             ("version", _) => "Portolan's own".to_owned(),
             ("data", _) => "the system's place for data".to_owned(),
             ("secrets.key_file", _) => format!("`{KEY_FILE}` in `data`"),
+            ("llm.url", _) => "the provider's own".to_owned(),
             (_, empty) if empty.is_empty() => "none".to_owned(),
             (_, value) => format!("`{value}`"),
         };
@@ -69,6 +70,21 @@ mod tests {
         let env = of(&[("PORTOLAN_SECRET_KEY", "hunter2")]);
         let loaded = load_settings(&Flags::default(), &env).unwrap();
         assert!(!format!("{:?} {loaded:?}", describe(&loaded)).contains("hunter2"));
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_opens_doors() {
+        let env = of(&[
+            ("PORTOLAN_SEARCH_URL", "http://ann:hunter2@host/v1"),
+            ("PORTOLAN_LLM_URL", "https://host/v1?key=hunter2"),
+            ("PORTOLAN_LLM_KEY", "hunter2"),
+        ]);
+        let loaded = load_settings(&Flags::default(), &env).unwrap();
+        let rows = describe(&loaded);
+        let value = |key| rows.iter().find(|row| row.key == key).map(|row| row.value.as_str()).unwrap();
+        assert_eq!(value("search.url"), "http://***@host/v1");
+        assert_eq!(value("llm.url"), "https://host/v1?key=***");
+        assert!(!format!("{rows:?} {loaded:?}").contains("hunter2"));
     }
 
     #[test]

@@ -1,12 +1,20 @@
 //! The kinds of values that settings have: how each is read from text, shown, and described.
 
-use super::{EmbeddingsSetting, NamesSetting, StdioRegister};
+mod choice;
+
+pub(crate) use choice::{Embeddings, Names, Provider, Registering, Shown};
+
+use super::dollars::Dollars;
+use super::url::HttpUrl;
 use crate::environment::Environment;
 use crate::quantity::{TIME_HELP, duration, show_duration, show_size, size};
 use crate::system::System;
-use portolan_model::{Exposure, ServerName};
+use portolan_model::{ServerName, mask_url};
+use std::fmt::Display;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Where a text was written, for the paths in it.
@@ -41,6 +49,11 @@ pub(crate) trait Kind {
     const ALLOWED: &'static str;
     fn parse(text: &str, place: &Place) -> Option<Self::Value>;
     fn show(value: &Self::Value) -> String;
+
+    /// A text that is not allowed, for the message that says so.
+    fn quote(text: &str) -> String {
+        format!("{text:?}")
+    }
 }
 
 pub(crate) struct Address;
@@ -88,31 +101,6 @@ impl Kind for FolderPath {
     }
 }
 
-pub(crate) struct Embeddings;
-
-impl Kind for Embeddings {
-    type Value = EmbeddingsSetting;
-    const ALLOWED: &'static str = "builtin, endpoint or off";
-
-    fn parse(text: &str, _: &Place) -> Option<EmbeddingsSetting> {
-        match text {
-            "builtin" => Some(EmbeddingsSetting::BuiltIn),
-            "endpoint" => Some(EmbeddingsSetting::Endpoint),
-            "off" => Some(EmbeddingsSetting::Off),
-            _ => None,
-        }
-    }
-
-    fn show(value: &EmbeddingsSetting) -> String {
-        let text = match value {
-            EmbeddingsSetting::BuiltIn => "builtin",
-            EmbeddingsSetting::Endpoint => "endpoint",
-            EmbeddingsSetting::Off => "off",
-        };
-        text.to_owned()
-    }
-}
-
 /// The name of a profile.
 pub(crate) struct Chosen;
 
@@ -126,73 +114,6 @@ impl Kind for Chosen {
 
     fn show(value: &Option<ServerName>) -> String {
         value.as_ref().map(ToString::to_string).unwrap_or_default()
-    }
-}
-
-pub(crate) struct Shown;
-
-impl Kind for Shown {
-    type Value = Exposure;
-    const ALLOWED: &'static str = "all or search";
-
-    fn parse(text: &str, _: &Place) -> Option<Exposure> {
-        Exposure::parse(text)
-    }
-
-    fn show(value: &Exposure) -> String {
-        value.as_str().to_owned()
-    }
-}
-
-pub(crate) struct Names;
-
-impl Kind for Names {
-    type Value = NamesSetting;
-    const ALLOWED: &'static str = "auto, dot, colon or safe";
-
-    fn parse(text: &str, _: &Place) -> Option<NamesSetting> {
-        match text {
-            "auto" => Some(NamesSetting::Auto),
-            "dot" => Some(NamesSetting::Dot),
-            "colon" => Some(NamesSetting::Colon),
-            "safe" => Some(NamesSetting::Safe),
-            _ => None,
-        }
-    }
-
-    fn show(value: &NamesSetting) -> String {
-        let text = match value {
-            NamesSetting::Auto => "auto",
-            NamesSetting::Dot => "dot",
-            NamesSetting::Colon => "colon",
-            NamesSetting::Safe => "safe",
-        };
-        text.to_owned()
-    }
-}
-
-pub(crate) struct Registering;
-
-impl Kind for Registering {
-    type Value = StdioRegister;
-    const ALLOWED: &'static str = "auto, on or off";
-
-    fn parse(text: &str, _: &Place) -> Option<StdioRegister> {
-        match text {
-            "auto" => Some(StdioRegister::Auto),
-            "on" => Some(StdioRegister::On),
-            "off" => Some(StdioRegister::Off),
-            _ => None,
-        }
-    }
-
-    fn show(value: &StdioRegister) -> String {
-        let text = match value {
-            StdioRegister::Auto => "auto",
-            StdioRegister::On => "on",
-            StdioRegister::Off => "off",
-        };
-        text.to_owned()
     }
 }
 
@@ -224,6 +145,27 @@ impl Kind for Anything {
 
     fn show(value: &String) -> String {
         value.clone()
+    }
+}
+
+/// A web address, or nothing. It may hold a password or a key, and so may what was meant for one.
+pub(crate) struct WebAddress;
+
+impl Kind for WebAddress {
+    type Value = Option<HttpUrl>;
+    const ALLOWED: &'static str = "an address that starts with http:// or https:// and names a host";
+
+    fn parse(text: &str, _: &Place) -> Option<Option<HttpUrl>> {
+        let text = text.trim();
+        if text.is_empty() { Some(None) } else { HttpUrl::parse(text).map(Some) }
+    }
+
+    fn show(value: &Option<HttpUrl>) -> String {
+        value.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+
+    fn quote(text: &str) -> String {
+        format!("{:?}", mask_url(text.trim()))
     }
 }
 
@@ -305,18 +247,52 @@ impl Kind for Switch {
     }
 }
 
-pub(crate) struct Count;
+pub(crate) struct Count<T = usize>(PhantomData<T>);
 
-impl Kind for Count {
-    type Value = usize;
+impl<T: FromStr + Display + Default + PartialOrd> Kind for Count<T> {
+    type Value = T;
     const ALLOWED: &'static str = "a whole number of at least 1";
 
-    fn parse(text: &str, _: &Place) -> Option<usize> {
-        text.trim().parse().ok().filter(|count| *count > 0)
+    fn parse(text: &str, _: &Place) -> Option<T> {
+        text.trim().parse().ok().filter(|count| *count > T::default())
     }
 
-    fn show(value: &usize) -> String {
+    fn show(value: &T) -> String {
         value.to_string()
+    }
+}
+
+/// A limit that need not be there.
+pub(crate) struct Limit<T>(PhantomData<T>);
+
+impl<T: FromStr + Display + Default + PartialOrd> Kind for Limit<T> {
+    type Value = Option<T>;
+    const ALLOWED: &'static str = "a whole number, or 0 for no limit";
+
+    fn parse(text: &str, _: &Place) -> Option<Option<T>> {
+        let limit: T = text.trim().parse().ok()?;
+        Some((limit > T::default()).then_some(limit))
+    }
+
+    fn show(value: &Option<T>) -> String {
+        value.as_ref().map_or_else(|| "0".to_owned(), ToString::to_string)
+    }
+}
+
+/// An amount of money that need not be there.
+pub(crate) struct Money;
+
+impl Kind for Money {
+    type Value = Option<Dollars>;
+    const ALLOWED: &'static str = "US dollars such as 0.15, with nine decimals at most, or 0 for none";
+
+    fn parse(text: &str, _: &Place) -> Option<Option<Dollars>> {
+        let amount: Dollars = text.trim().parse().ok()?;
+        Some((amount > Dollars::default()).then_some(amount))
+    }
+
+    fn show(value: &Option<Dollars>) -> String {
+        value.unwrap_or_default().to_string()
     }
 }
 

@@ -3,6 +3,7 @@
 mod file;
 
 use super::kind::Place;
+use super::llm::{LLM_KEY, ProviderSetting};
 use super::places::{SEARCH_KEY, SECRET_KEY};
 use super::{EmbeddingsSetting, Setting, Settings, table};
 use crate::environment::Environment;
@@ -76,7 +77,10 @@ impl fmt::Display for SettingsErrors {
 }
 
 /// Read by other parts of Portolan, not by this table: what the table has, `portolan config` shows.
-const RESERVED: [&str; 5] = ["PORTOLAN_URL", "PORTOLAN_SETTINGS", "PORTOLAN_CHAIN", SECRET_KEY, SEARCH_KEY];
+const RESERVED: [&str; 3] = ["PORTOLAN_URL", "PORTOLAN_SETTINGS", "PORTOLAN_CHAIN"];
+
+/// Likewise, and each of them opens a door.
+const KEYS: [&str; 3] = [SECRET_KEY, SEARCH_KEY, LLM_KEY];
 
 pub fn load_settings(flags: &Flags, env: &Environment) -> Result<Loaded, SettingsErrors> {
     let origins = table().map(|setting| (setting.key, Origin::Default)).collect();
@@ -87,6 +91,7 @@ pub fn load_settings(flags: &Flags, env: &Environment) -> Result<Loaded, Setting
     layers.flags(flags, env);
     layers.profile();
     layers.endpoint();
+    layers.language_model();
     let Layers { loaded, problems } = layers;
     if problems.is_empty() { Ok(loaded) } else { Err(SettingsErrors { problems }) }
 }
@@ -101,7 +106,10 @@ impl Layers {
         if (setting.set)(&mut self.loaded.settings, text, place) {
             self.loaded.origins.insert(setting.key, origin);
         } else {
-            self.problem(origin, format!("{} must be {}; {text:?} is not", setting.key, setting.allowed));
+            self.problem(
+                origin,
+                format!("{} must be {}; {} is not", setting.key, setting.allowed, (setting.quote)(text)),
+            );
         }
     }
 
@@ -123,10 +131,34 @@ impl Layers {
     /// An endpoint that is to be asked has an address.
     fn endpoint(&mut self) {
         let search = &self.loaded.settings.search;
-        if search.embeddings == EmbeddingsSetting::Endpoint && search.url.is_empty() {
+        if search.embeddings == EmbeddingsSetting::Endpoint && search.url.is_none() {
             let message = "search.url: say where the endpoint is, as in http://127.0.0.1:11434/v1".to_owned();
             let origin = self.loaded.origins.get("search.embeddings").cloned().unwrap_or(Origin::Default);
             self.problem(origin, message);
+        }
+    }
+
+    /// A model that is to be asked has a name, and what is to stay within an amount of money has a price.
+    fn language_model(&mut self) {
+        let llm = &self.loaded.settings.llm;
+        if llm.provider == ProviderSetting::Off {
+            return;
+        }
+        let has_price = llm.price_in.is_some() || llm.price_out.is_some();
+        let missing = [
+            ("llm.provider", llm.model.is_empty(), "llm.model: say which model is asked, as in gpt-4.1-mini"),
+            (
+                "llm.budget",
+                llm.budget.is_some() && !has_price,
+                "llm.budget: say what the model costs with llm.price_in and llm.price_out, or limit \
+                 llm.tokens_per_day instead",
+            ),
+        ];
+        for (key, is_missing, message) in missing {
+            if is_missing {
+                let origin = self.loaded.origins.get(key).cloned().unwrap_or(Origin::Default);
+                self.problem(origin, message.to_owned());
+            }
         }
     }
 
@@ -137,8 +169,9 @@ impl Layers {
             let origin = Origin::Environment(name.to_owned());
             if let Some(setting) = table().find(|setting| setting.variable() == name) {
                 self.set(setting, value, &place, origin);
-            } else if !RESERVED.contains(&name) && !is_service_link(name, value) {
-                let known: Vec<String> = table().map(Setting::variable).collect();
+            } else if !RESERVED.contains(&name) && !KEYS.contains(&name) && !is_service_link(name, value) {
+                let known: Vec<String> =
+                    table().map(Setting::variable).chain(KEYS.map(str::to_owned)).collect();
                 self.problem(origin, unknown("variable", name, &known));
             }
         }

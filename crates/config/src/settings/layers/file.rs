@@ -3,6 +3,8 @@
 use super::{Flags, Layers, Origin, unknown};
 use crate::environment::Environment;
 use crate::settings::kind::Place;
+use crate::settings::llm::LLM_KEY;
+use crate::settings::places::SEARCH_KEY;
 use crate::settings::profiles::Profiles;
 use crate::settings::table;
 use crate::system::System;
@@ -64,10 +66,7 @@ impl Layers {
                 (Value::Table(inner), None) if table().any(|setting| setting.key.starts_with(&inside)) => {
                     self.values(&inside, inner, source);
                 }
-                (_, None) => {
-                    let known: Vec<String> = table().map(|setting| setting.key.to_owned()).collect();
-                    self.problem(origin, unknown("setting", &key, &known));
-                }
+                (_, None) => self.problem(origin, no_setting(&key)),
                 (value, Some(setting)) => match text_of(value) {
                     Some(text) => self.set(setting, &text, &source.place, origin),
                     None => self.problem(origin, format!("{key} must be {}", setting.allowed)),
@@ -75,6 +74,22 @@ impl Layers {
             }
         }
     }
+}
+
+/// Files are shown to others and put under version control: a key does not belong there.
+const KEPT_OUT: [(&str, &str); 4] = [
+    ("search.key", SEARCH_KEY),
+    ("search.api_key", SEARCH_KEY),
+    ("llm.key", LLM_KEY),
+    ("llm.api_key", LLM_KEY),
+];
+
+fn no_setting(key: &str) -> String {
+    if let Some((_, variable)) = KEPT_OUT.iter().find(|(name, _)| *name == key) {
+        return format!("{key}: a key does not go into the file; set the variable {variable}");
+    }
+    let known: Vec<String> = table().map(|setting| setting.key.to_owned()).collect();
+    unknown("setting", key, &known)
 }
 
 struct Source<'a> {

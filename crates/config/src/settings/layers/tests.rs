@@ -176,6 +176,79 @@ fn values_that_are_out_of_range_say_what_is_allowed() {
 }
 
 #[test]
+fn a_language_model_may_be_written_in_toml() {
+    let llm = load_toml(
+        "[llm]\nprovider = \"openai\"\nurl = \"http://127.0.0.1:11434/v1\"\nmodel = \"m\"\ntimeout = \"2m\"\n\
+         max_tokens = 100\nprice_in = 0.4\nprice_out = 2\nbudget = 1.50\ntokens_per_day = 0\n\
+         requests_per_minute = 30\n",
+    )
+    .unwrap()
+    .settings
+    .llm;
+    assert_eq!((llm.provider, llm.model.as_str()), (ProviderSetting::OpenAi, "m"));
+    assert_eq!(llm.url.unwrap().reveal(), "http://127.0.0.1:11434/v1");
+    assert_eq!((llm.timeout, llm.max_tokens), (Duration::from_mins(2), 100));
+    let nanos = [llm.price_in, llm.price_out, llm.budget].map(|amount| amount.unwrap().as_nanos());
+    assert_eq!(nanos, [400_000_000, 2_000_000_000, 1_500_000_000]);
+    assert_eq!((llm.tokens_per_day, llm.requests_per_minute), (None, Some(30)));
+}
+
+#[test]
+fn a_language_model_that_cannot_work_says_what_is_missing() {
+    check_variable(
+        "PORTOLAN_LLM_PROVIDER",
+        "openai",
+        "PORTOLAN_LLM_PROVIDER: llm.model: say which model is asked, as in gpt-4.1-mini",
+    );
+    let on = "[llm]\nprovider = \"anthropic\"\nmodel = \"m\"\n";
+    check_toml(
+        &format!("{on}budget = 5"),
+        "llm.budget: say what the model costs with llm.price_in and llm.price_out",
+    );
+    load_toml(&format!("{on}budget = 5\nprice_out = 1")).unwrap();
+    load_toml("[llm]\nbudget = 5").unwrap();
+    check_toml(
+        "[llm]\nprovider = \"ollama\"",
+        "llm.provider must be off, openai or anthropic; \"ollama\" is not",
+    );
+    check_toml("[llm]\nbudget = -1", "llm.budget must be US dollars such as 0.15");
+    check_toml("[llm]\nmax_tokens = 0", "llm.max_tokens must be a whole number of at least 1");
+    check_toml("[llm]\ntokens_per_day = 1.5", "llm.tokens_per_day must be a whole number, or 0 for no limit");
+}
+
+#[test]
+fn an_address_that_is_none_is_told_without_what_may_open_doors() {
+    check_toml(
+        "[search]\nurl = \"ftp://ann:hunter2@host/v1\"",
+        "search.url must be an address that starts with http:// or https:// and names a host; \"ftp://***@host/v1\" is not",
+    );
+    check_variable(
+        "PORTOLAN_LLM_URL",
+        "ann:hunter2@host",
+        "PORTOLAN_LLM_URL: llm.url must be an address that starts with http:// or https:// and names a host; \"***\" is not",
+    );
+}
+
+#[test]
+fn a_key_does_not_go_into_the_file_and_its_variable_is_told() {
+    for (section, name, variable) in [
+        ("llm", "key", "PORTOLAN_LLM_KEY"),
+        ("llm", "api_key", "PORTOLAN_LLM_KEY"),
+        ("search", "key", "PORTOLAN_SEARCH_KEY"),
+    ] {
+        let errors = load_toml(&format!("[{section}]\n{name} = \"hunter2\"")).unwrap_err().to_string();
+        let expected =
+            format!("{section}.{name}: a key does not go into the file; set the variable {variable}");
+        assert!(errors.ends_with(&expected) && !errors.contains("hunter2"), "{errors}");
+    }
+    check_variable(
+        "PORTOLAN_LLM_API_KEY",
+        "hunter2",
+        "PORTOLAN_LLM_API_KEY: unknown variable `PORTOLAN_LLM_API_KEY`; did you mean `PORTOLAN_LLM_KEY`?",
+    );
+}
+
+#[test]
 fn broken_toml_is_told_with_its_line_and_column() {
     check_toml("name = \"x\"\nlog = \n", "line 2, column 7: ");
     check_toml("name = 1\nname = 2\n", "line 2, column 1: duplicate key");
@@ -196,6 +269,8 @@ fn variables_that_others_set_are_left_alone() {
         ("PORTOLAN_URL", "http://x"),
         ("PORTOLAN_CHAIN", "1"),
         ("PORTOLAN_SECRET_KEY", "not even looked at here"),
+        ("PORTOLAN_SEARCH_KEY", "nor this one"),
+        ("PORTOLAN_LLM_KEY", "nor this one"),
         ("PORTOLAN_SERVICE_HOST", "10.0.0.1"),
         ("PORTOLAN_SERVICE_PORT_HTTP", "80"),
         ("PORTOLAN_PORT", "tcp://10.0.0.1:80"),
@@ -217,4 +292,18 @@ fn the_examples_in_the_documentation_are_real() {
     let printed = load_settings(&flags(Some(&path)), &env).unwrap_err().to_string();
     let printed = printed.replace(path.to_str().unwrap(), "portolan.toml");
     assert!(docs.contains(&printed), "docs/configuration.md does not show:\n{printed}");
+}
+
+#[test]
+fn the_language_models_of_the_documentation_can_be_used_as_they_stand() {
+    let docs = include_str!("../../../../../docs/configuration.md");
+    let (_, section) = docs.split_once("### A language model\n").unwrap();
+    let section = section.split_once("\n### ").map_or(section, |(section, _)| section);
+    let examples: Vec<&str> =
+        section.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    assert_eq!(examples.len(), 3);
+    for example in examples {
+        let llm = load_toml(example).unwrap().settings.llm;
+        assert_ne!(llm.provider, ProviderSetting::Off, "{example}");
+    }
 }
