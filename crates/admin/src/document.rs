@@ -24,6 +24,7 @@ use utoipa::{IntoResponses, OpenApi as _};
     tags(
         (name = "servers", description = "The MCP servers behind Portolan."),
         (name = "tools", description = "What these servers offer."),
+        (name = "skills", description = "What tools can do, and how sure that is."),
         (name = "search", description = "The right tools for what is to be done."),
         (name = "calls", description = "Calls of tools."),
         (name = "overview", description = "Everything at once."),
@@ -45,15 +46,23 @@ pub(crate) fn render(openapi: OpenApi) -> Bytes {
     serde_json::to_vec(&refined(openapi)).unwrap_or_default().into()
 }
 
+/// Where a body that is posted may be left out.
+const OPTIONAL_BODIES: [&str; 3] = [
+    "/api/v1/aggregator/servers/{id}/disconnect",
+    "/api/v1/skills/classify",
+    "/api/v1/skills/suggestions/{id}/approve",
+];
+
 /// Adds what the types cannot say.
 pub(crate) fn refined(mut openapi: OpenApi) -> OpenApi {
     if let Some(components) = &mut openapi.components {
         drafts::narrow(&mut components.schemas);
     }
-    let disconnect = openapi.paths.paths.get_mut("/api/v1/aggregator/servers/{id}/disconnect");
-    let operation = disconnect.and_then(|item| item.post.as_mut());
-    if let Some(RefOr::T(body)) = operation.and_then(|operation| operation.request_body.as_mut()) {
-        body.required = Some(Required::False);
+    for path in OPTIONAL_BODIES {
+        let operation = openapi.paths.paths.get_mut(path).and_then(|item| item.post.as_mut());
+        if let Some(RefOr::T(body)) = operation.and_then(|operation| operation.request_body.as_mut()) {
+            body.required = Some(Required::False);
+        }
     }
     openapi
 }

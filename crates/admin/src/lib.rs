@@ -17,6 +17,7 @@ mod query;
 mod search;
 mod secrets;
 mod servers;
+mod skills;
 mod tools;
 
 use axum::extract::FromRef;
@@ -25,6 +26,7 @@ use bytes::Bytes;
 use portolan_finder::Finder;
 use portolan_registry::Registry;
 use portolan_router::Router;
+use portolan_skills::Sorter;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +38,7 @@ pub struct Admin {
     pub registry: Arc<Registry>,
     pub router: Arc<Router>,
     pub finder: Arc<Finder>,
+    pub sorter: Arc<Sorter>,
     pub options: Options,
 }
 
@@ -95,6 +98,15 @@ fn table() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(calls::execute_tool))
         .routes(routes!(search::search))
         .routes(routes!(search::search_bare))
+        .routes(routes!(skills::list_skills, skills::add_skill))
+        .routes(routes!(skills::get_skill, skills::change_skill, skills::remove_skill))
+        .routes(routes!(skills::list_tools_of_skill))
+        .routes(routes!(skills::assignments::classify_tools))
+        .routes(routes!(skills::assignments::assign_skills))
+        .routes(routes!(skills::suggestions::list_suggestions))
+        .routes(routes!(skills::suggestions::approve_suggestion))
+        .routes(routes!(skills::suggestions::reject_suggestion))
+        .routes(routes!(skills::suggestions::merge_suggestion))
         .routes(routes!(secrets::list_secrets))
         .routes(routes!(secrets::set_secret, secrets::remove_secret));
     OpenApiRouter::with_openapi(document::outline())

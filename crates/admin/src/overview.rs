@@ -2,7 +2,8 @@
 
 use crate::Shared;
 use crate::body::Json;
-use crate::document::Anything;
+use crate::document::{Anything, Reads};
+use crate::problem::Refusal;
 use crate::query::{Nothing, Query};
 use axum::extract::State;
 use portolan_registry::{HealthView, Overall, StateView};
@@ -15,12 +16,15 @@ use utoipa::ToSchema;
     get,
     path = "/aggregator/state",
     tag = "overview",
-    responses((status = 200, description = "The numbers.", body = StateView), Anything)
+    responses((status = 200, description = "The numbers.", body = StateView), Anything, Reads)
 )]
-pub(crate) async fn get_state(State(shared): State<Arc<Shared>>, _: Query<Nothing>) -> Json<StateView> {
-    let (state, progress) = (shared.admin.registry.state(), shared.admin.finder.progress());
+pub(crate) async fn get_state(
+    State(shared): State<Arc<Shared>>,
+    _: Query<Nothing>,
+) -> Result<Json<StateView>, Refusal> {
+    let (state, progress) = (shared.admin.registry.state().await?, shared.admin.finder.progress());
     let known = u64::try_from(progress.tools.saturating_sub(progress.unembedded)).unwrap_or_default();
-    Json(StateView { unindexed_tools: state.total_tools.saturating_sub(known), ..state })
+    Ok(Json(StateView { unindexed_tools: state.total_tools.saturating_sub(known), ..state }))
 }
 
 /// Show the health of all servers
@@ -32,25 +36,27 @@ pub(crate) async fn get_state(State(shared): State<Arc<Shared>>, _: Query<Nothin
 )]
 pub(crate) async fn get_health(State(shared): State<Arc<Shared>>, _: Query<Nothing>) -> Json<Health> {
     let progress = shared.admin.finder.progress();
-    let is_lexical = progress.model.is_none() || progress.trouble.is_some();
     let search = SearchHealth {
-        mode: if is_lexical { "lexical" } else { "hybrid" },
+        mode: if progress.is_understood { "hybrid" } else { "lexical" },
         model: progress.model,
         tools: progress.tools,
         waiting: progress.waiting,
         trouble: progress.trouble,
     };
     let Overall { status, servers } = shared.admin.registry.health();
-    Json(Health { status, servers, search })
+    let sorting = shared.admin.sorter.standing().borrow().clone();
+    let skills = SkillsHealth { waiting: sorting.waiting, trouble: sorting.away };
+    Json(Health { status, servers, search, skills })
 }
 
-/// How the servers are, and the search over their tools.
+/// How the servers are, the search over their tools, and what is found out about these.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Health {
     /// `healthy`, or `degraded` if a server that is meant to be connected is not well.
     status: &'static str,
     servers: Vec<HealthView>,
     search: SearchHealth,
+    skills: SkillsHealth,
 }
 
 /// How tools are found.
@@ -64,5 +70,14 @@ pub(crate) struct SearchHealth {
     /// Texts of tools and servers that are found by their words only, for now.
     waiting: usize,
     /// Why that is so, where it is not a matter of time.
+    trouble: Option<String>,
+}
+
+/// How tools come to have skills.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SkillsHealth {
+    /// Tools whose turn is to come.
+    waiting: usize,
+    /// Why no tool gets any for now.
     trouble: Option<String>,
 }

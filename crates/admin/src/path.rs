@@ -1,4 +1,4 @@
-//! What a path names: a server, a tool of a server, or a secret.
+//! What a path names: a server, a tool, a skill, a suggestion, or a secret.
 
 use crate::problem::{Code, FieldError, Refusal};
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -43,19 +43,37 @@ fn parameter(name: &str, about: &str, schema: ObjectBuilder) -> Parameter {
         .build()
 }
 
-/// A server, by its UUID or its name.
-pub(crate) struct ServerKey(pub(crate) String);
+/// Something that goes by an id of its own, which is looked for as it is written.
+macro_rules! by_id {
+    ($($(#[$doc:meta])* $name:ident: $about:literal;)+) => {
+        $(
+            $(#[$doc])*
+            pub(crate) struct $name(pub(crate) String);
 
-impl Named for ServerKey {
-    fn read(params: &RawPathParams) -> Result<Self, Refusal> {
-        Ok(Self(part(params, "id")))
-    }
+            impl Named for $name {
+                fn read(params: &RawPathParams) -> Result<Self, Refusal> {
+                    Ok(Self(part(params, "id")))
+                }
+            }
+
+            impl IntoParams for $name {
+                fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+                    vec![parameter("id", $about, ObjectBuilder::new().min_length(Some(1)))]
+                }
+            }
+        )+
+    };
 }
 
-impl IntoParams for ServerKey {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![parameter("id", "The server's UUID or its name.", ObjectBuilder::new().min_length(Some(1)))]
-    }
+by_id! {
+    /// A server, by its UUID or its name.
+    ServerKey: "The server's UUID or its name.";
+    /// A tool, by the id that it has here.
+    ToolIdKey: "The tool's id.";
+    /// A skill.
+    SkillKey: "The skill's id.";
+    /// A skill that seems to be missing.
+    SuggestionKey: "The suggestion's id.";
 }
 
 /// A tool, by its server and the name that the server gives it.

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use portolan_registry::{FieldProblem, RegistryError, StoreError};
 use portolan_router::{CallError, RouteError, Unavailable, Unresolved};
+use portolan_skills::SkillError;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -215,6 +216,23 @@ impl From<RegistryError> for Refusal {
 fn in_body(problem: FieldProblem) -> FieldError {
     let loc = std::iter::once("body".to_owned()).chain(problem.loc).collect();
     FieldError { loc, msg: problem.msg }
+}
+
+impl From<SkillError> for Refusal {
+    fn from(error: SkillError) -> Self {
+        let text = error.to_string();
+        match error {
+            SkillError::NoSuchSkill(_) => Self::new(Code::SkillNotFound, text),
+            SkillError::NoSuchSuggestion(_) => Self::new(Code::SuggestionNotFound, text),
+            SkillError::NoSuchTool(_) => Self::new(Code::ToolNotFound, text),
+            SkillError::Exists(_) => Self::new(Code::SkillExists, text),
+            SkillError::Settled { .. } => Self::new(Code::SuggestionSettled, text),
+            SkillError::TooMany { .. } | SkillError::Twice(_) => {
+                Self::invalid(vec![FieldError::new(&["body", "skill_ids"], text)])
+            }
+            SkillError::Store(error) => error.into(),
+        }
+    }
 }
 
 impl From<StoreError> for Refusal {

@@ -3,7 +3,7 @@
 use crate::problem::{FieldError, Refusal};
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use portolan_model::State;
+use portolan_model::{State, SuggestionState};
 use portolan_registry::{Page, Parting, Patience};
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
@@ -79,6 +79,21 @@ impl Pairs {
         }
     }
 
+    /// A word of an enumeration, in any case.
+    fn one_of<T: Copy, const N: usize>(
+        &mut self,
+        name: &'static str,
+        all: [T; N],
+        word: fn(T) -> &'static str,
+    ) -> Option<T> {
+        let text = self.take(name)?;
+        let found = all.into_iter().find(|one| word(*one).eq_ignore_ascii_case(&text));
+        if found.is_none() {
+            self.refuse(name, format!("must be one of {}", all.map(word).join(", ")));
+        }
+        found
+    }
+
     fn finish(mut self) -> Result<(), Refusal> {
         let known = match self.known.join(", ") {
             none if none.is_empty() => "none is taken here".to_owned(),
@@ -142,6 +157,13 @@ fn parameter(name: &str, about: &str, place: ParameterIn, schema: ObjectBuilder)
         .description(Some(about))
         .schema(Some(schema))
         .build()
+}
+
+/// A state as it is described.
+fn status<const N: usize>(of: &str, names: [&'static str; N]) -> Parameter {
+    let about = format!("Only {of} in this state: {}, in any case.", names.join(", "));
+    let schema = ObjectBuilder::new().schema_type(Type::String).pattern(Some(any_case(names)));
+    parameter(STATUS, &about, ParameterIn::Query, schema)
 }
 
 /// A pattern that takes any of these words in any case: enumerations do.
@@ -218,14 +240,7 @@ const INCLUDE_TOOLS: Flag = Flag { name: "include_tools", about: "Show each serv
 
 impl Asked for ServerList {
     fn read(pairs: &mut Pairs) -> Self {
-        let status = pairs.take(STATUS).and_then(|text| {
-            let state = STATES.into_iter().find(|state| state.as_str().eq_ignore_ascii_case(&text));
-            if state.is_none() {
-                let allowed = STATES.map(State::as_str).join(", ");
-                pairs.refuse(STATUS, format!("must be one of {allowed}"));
-            }
-            state
-        });
+        let status = pairs.one_of(STATUS, STATES, State::as_str);
         let tools = if pairs.flag(&INCLUDE_TOOLS) { WithTools::Yes } else { WithTools::No };
         let Window(page) = Window::read(pairs);
         Self { status, tools, page }
@@ -234,11 +249,29 @@ impl Asked for ServerList {
 
 impl IntoParams for ServerList {
     fn into_params(provider: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let names = STATES.map(State::as_str);
-        let about = format!("Only servers in this state: {}, in any case.", names.join(", "));
-        let schema = ObjectBuilder::new().schema_type(Type::String).pattern(Some(any_case(names)));
-        let mut params =
-            vec![parameter(STATUS, &about, ParameterIn::Query, schema), INCLUDE_TOOLS.described()];
+        let mut params = vec![status("servers", STATES.map(State::as_str)), INCLUDE_TOOLS.described()];
+        params.extend(Window::into_params(provider));
+        params
+    }
+}
+
+/// Which suggestions are listed.
+pub(crate) struct SuggestionList {
+    pub(crate) status: Option<SuggestionState>,
+    pub(crate) page: Page,
+}
+
+impl Asked for SuggestionList {
+    fn read(pairs: &mut Pairs) -> Self {
+        let status = pairs.one_of(STATUS, SuggestionState::ALL, SuggestionState::as_str);
+        let Window(page) = Window::read(pairs);
+        Self { status, page }
+    }
+}
+
+impl IntoParams for SuggestionList {
+    fn into_params(provider: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut params = vec![status("suggestions", SuggestionState::ALL.map(SuggestionState::as_str))];
         params.extend(Window::into_params(provider));
         params
     }
@@ -362,6 +395,14 @@ mod tests {
         refused::<ServerList>("status=ready", &["DISCONNECTED, CONNECTING, CONNECTED, DEGRADED, ERROR"]);
         assert_eq!(read::<ServerList>("include_tools=true").unwrap().tools, WithTools::Yes);
         refused::<ServerList>("include_tools=yes", &["true or false"]);
+    }
+
+    #[test]
+    fn suggestions_are_listed_by_what_became_of_them() {
+        assert_eq!(read::<SuggestionList>("").unwrap().status, None);
+        let pending = read::<SuggestionList>("status=pending&limit=5").unwrap();
+        assert_eq!((pending.status, pending.page.limit), (Some(SuggestionState::Pending), 5));
+        refused::<SuggestionList>("status=open", &["PENDING, APPROVED, REJECTED, MERGED"]);
     }
 
     #[test]

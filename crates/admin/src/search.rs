@@ -7,8 +7,8 @@ use crate::problem::{FieldError, Refusal};
 use crate::query::{Nothing, Query};
 use axum::extract::State;
 use portolan_catalog::View;
-use portolan_finder::{Found, Wish};
-use portolan_model::ServerName;
+use portolan_finder::{Found, MatchedSkill, Strategy, Wish};
+use portolan_model::{ServerName, SkillId, ToolName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -36,6 +36,12 @@ pub(crate) struct SearchBody {
     limit: Option<f64>,
     /// Only tools of these servers, by UUID or name.
     server_filter: Option<Vec<String>>,
+    /// Only tools that have one of these skills.
+    skill_filter: Option<Vec<String>>,
+    /// `hybrid`: all tools, by words and by meaning. `direct`: the same, and no look at skills. `hierarchical`: the skills
+    /// that fit first, then the tools within them; where none fits, as `hybrid`.
+    #[schema(value_type = Option<String>, pattern = "^(?i:hybrid|direct|hierarchical)$", default = "hybrid")]
+    strategy: Option<String>,
     /// Whether the tools' input schemas are wanted too.
     #[serde(default)]
     include_schemas: bool,
@@ -46,7 +52,18 @@ pub(crate) struct SearchBody {
 pub(crate) struct SearchResult {
     query: String,
     tools: Vec<SearchHit>,
+    /// The skills that the query is about, the best first; none are looked for with `direct`.
+    matched_skills: Vec<SearchSkill>,
     metadata: SearchMetadata,
+}
+
+/// A skill that fits.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SearchSkill {
+    id: String,
+    name: String,
+    #[schema(minimum = 0, maximum = 1)]
+    score: f32,
 }
 
 /// A tool that was found.
@@ -80,6 +97,8 @@ pub(crate) struct SourceServer {
 /// How it was found.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SearchMetadata {
+    /// The way that was taken: not the one that was asked for where no skill fits.
+    strategy: &'static str,
     /// `hybrid`, or `lexical` where words alone have decided.
     mode: &'static str,
     /// Why words alone have decided.
@@ -113,13 +132,17 @@ pub(crate) async fn search(
     let (found, tools) = run(&shared, body).await?;
     let millis = |time: Duration| time.as_secs_f64() * 1000.0;
     let metadata = SearchMetadata {
+        strategy: found.strategy.as_str(),
         mode: if found.words_only.is_none() { "hybrid" } else { "lexical" },
         reason: found.words_only,
         searched_tools: found.searched,
         embedding_time_ms: millis(found.embedding),
         search_time_ms: millis(found.searching),
     };
-    Ok(Json(SearchResult { query, tools, metadata }))
+    let skill =
+        |skill: MatchedSkill| SearchSkill { id: skill.id.to_string(), name: skill.name, score: skill.score };
+    let matched_skills = found.skills.into_iter().map(skill).collect();
+    Ok(Json(SearchResult { query, tools, matched_skills, metadata }))
 }
 
 /// Search for tools, and get them alone
@@ -159,14 +182,21 @@ async fn run(shared: &Shared, body: SearchBody) -> Result<(Found, Vec<SearchHit>
         let server = registry.server(key)?;
         servers.extend(ServerName::parse(&server.name));
     }
+    let strategy = body.strategy.as_deref().map_or(Some(Strategy::Hybrid), strategy);
+    let Some(strategy) = strategy else {
+        return Err(wrong("strategy", "must be hybrid, direct or hierarchical"));
+    };
+    let skills = skills(shared, body.skill_filter.as_deref().unwrap_or_default()).await?;
     let view = View::All;
-    let wish = Wish { query: &body.query, limit, view: &view, servers: &servers };
+    let wish = Wish { query: &body.query, limit, view: &view, servers: &servers, skills: &skills, strategy };
     let found = shared.admin.finder.find(&wish).await;
+    let names: Vec<ToolName> = found.tools.iter().map(|hit| hit.name.clone()).collect();
+    let mut views = registry.tools_named(&names).await?;
     let mut tools = Vec::with_capacity(found.tools.len());
     for hit in &found.tools {
         // One that has gone this very moment was not found.
         let Ok(server) = registry.server(hit.name.server.as_str()) else { continue };
-        let Ok(tool) = registry.tool_of(hit.name.server.as_str(), &hit.name.tool).await else { continue };
+        let Some(tool) = views.remove(&hit.name) else { continue };
         tools.push(SearchHit {
             id: tool.id,
             name: tool.name,
@@ -184,4 +214,17 @@ async fn run(shared: &Shared, body: SearchBody) -> Result<(Found, Vec<SearchHit>
         });
     }
     Ok((found, tools))
+}
+
+fn strategy(text: &str) -> Option<Strategy> {
+    Strategy::ALL.into_iter().find(|strategy| strategy.as_str().eq_ignore_ascii_case(text))
+}
+
+/// The skills that a filter names; one that is not there is no filter that anybody meant.
+async fn skills(shared: &Shared, keys: &[String]) -> Result<Vec<SkillId>, Refusal> {
+    let mut skills = Vec::with_capacity(keys.len());
+    for key in keys {
+        skills.push(shared.admin.sorter.skill(key).await?.id);
+    }
+    Ok(skills)
 }

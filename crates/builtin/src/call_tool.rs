@@ -38,8 +38,7 @@ impl Builtins {
     /// What is wrong with arguments as far as that can be told without the tool, and the tool's own schema.
     fn wrong(&self, tool: &ToolName, arguments: &str) -> Option<String> {
         let snapshot = self.catalog.snapshot();
-        let offer = snapshot.servers().get(&tool.server)?.offer()?;
-        let definition = &offer.tools.iter().find(|one| *one.name == *tool.tool)?.definition;
+        let definition = &snapshot.servers().get(&tool.server)?.tool(&tool.tool)?.definition;
         let definition: Value = serde_json::from_str(definition.get()).ok()?;
         let schema = &definition["inputSchema"];
         let given: Value = serde_json::from_str(arguments).unwrap_or_default();

@@ -2,13 +2,11 @@
 
 use crate::signature::signature;
 use crate::{Builtins, CALL_TOOL, complaint, result};
-use portolan_catalog::Snapshot;
-use portolan_finder::{Found, FoundTool, Wish};
-use portolan_model::{ServerName, Tool, ToolName, name};
+use portolan_finder::{Found, FoundTool, Strategy, Wish};
+use portolan_model::{ServerName, SkillId, Tool, name};
 use portolan_router::{OwnAnswer, OwnCall, RouteError};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 const FEW: usize = 5;
 const MOST: usize = 50;
@@ -22,6 +20,8 @@ struct Arguments {
     limit: Option<usize>,
     #[serde(default)]
     servers: Vec<String>,
+    #[serde(default)]
+    skills: Vec<String>,
     #[serde(default)]
     include_schemas: bool,
 }
@@ -45,11 +45,22 @@ impl Builtins {
                 arguments.servers.join(", ")
             )));
         }
+        let skills: Vec<SkillId> =
+            arguments.skills.iter().filter_map(|skill| SkillId::parse(skill).ok()).collect();
+        let unknown = skills.iter().filter(|skill| !self.finder.knows_skill(skill));
+        if skills.len() < arguments.skills.len() || unknown.count() > 0 {
+            return Ok(complaint(&format!(
+                "there is a skill among {} that is not known; search without skills tells those that fit",
+                arguments.skills.join(", ")
+            )));
+        }
         let wish = Wish {
             query: &arguments.query,
             limit: arguments.limit.unwrap_or(FEW).clamp(1, MOST),
             view: call.view,
             servers: &servers,
+            skills: &skills,
+            strategy: Strategy::Hybrid,
         };
         let found = self.finder.find(&wish).await;
         let snapshot = self.catalog.snapshot();
@@ -57,16 +68,12 @@ impl Builtins {
             .tools
             .iter()
             .filter_map(|tool| {
-                Some(shown(tool, definition(&snapshot, &tool.name)?, arguments.include_schemas))
+                let definition = snapshot.servers().get(&tool.name.server)?.tool(&tool.name.tool)?;
+                Some(shown(tool, definition, arguments.include_schemas))
             })
             .collect();
         Ok(result(&text(&tools, &found), &structured(&tools, &found)))
     }
-}
-
-fn definition<'s>(snapshot: &'s Snapshot, tool: &ToolName) -> Option<&'s Arc<Tool>> {
-    let offer = snapshot.servers().get(&tool.server)?.offer()?;
-    offer.tools.iter().find(|one| *one.name == *tool.tool)
 }
 
 fn shown(found: &FoundTool, tool: &Tool, with_schema: bool) -> Value {
@@ -78,6 +85,9 @@ fn shown(found: &FoundTool, tool: &Tool, with_schema: bool) -> Value {
         "description": one_line(definition["description"].as_str().unwrap_or_default()),
         "score": f64::from((found.score * 1000.0).round()) / 1000.0,
     });
+    if !found.skills.is_empty() {
+        shown["skills"] = found.skills.iter().map(SkillId::as_str).collect();
+    }
     if with_schema {
         shown["input_schema"] = definition["inputSchema"].clone();
     }
@@ -111,6 +121,9 @@ fn text(tools: &[Value], found: &Found) -> String {
 
 fn structured(tools: &[Value], found: &Found) -> Value {
     let mut all = json!({"tools": tools, "searched": found.searched});
+    if !found.skills.is_empty() {
+        all["skills"] = found.skills.iter().map(|skill| skill.id.as_str()).collect();
+    }
     if let Some(why) = &found.words_only {
         all["words_only"] = json!(why);
     }

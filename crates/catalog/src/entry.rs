@@ -3,7 +3,7 @@
 use crate::PerKind;
 use crate::aspect::Aspect;
 use bytes::Bytes;
-use portolan_model::{Kind, Kinds, Offer, State};
+use portolan_model::{Kind, Kinds, Offer, State, Tool};
 use portolan_wire::mirror::{self, Mirror};
 use portolan_wire::tasks::{Declared, Support};
 use portolan_wire::template::Template;
@@ -87,6 +87,12 @@ impl Entry {
         let aspects = self.aspects.values().map(|aspect| &aspect.shelf);
         let mut shelves = self.shelf.iter().chain(aspects);
         shelves.find_map(|shelf| shelf.mirrors.get(tool)).map_or(&[], Vec::as_slice)
+    }
+
+    /// A tool that everybody is shown, by its own name.
+    pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
+        let shelf = self.shelf.as_ref()?;
+        shelf.offer.tools.get(shelf.place(Kind::Tools, name)?)
     }
 
     /// Still in its first try: lists may be incomplete because of it.

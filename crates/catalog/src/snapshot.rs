@@ -11,7 +11,7 @@ use portolan_model::{Kind, Kinds, Piece, ServerName, Tool, ToolName};
 use portolan_wire::{Abilities, Revision};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// For whose eyes a list is.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,8 @@ struct Made {
     /// Of what only some clients are shown.
     beside: OnceLock<Arc<Beside>>,
     lists: Lists,
+    /// The same of each profile; there are as many as the settings name.
+    of_profiles: Arc<Mutex<BTreeMap<ServerName, Lists>>>,
 }
 
 /// What clients see that declare something, where any server shows them something else than everybody.
@@ -281,19 +283,33 @@ impl Snapshot {
         // Only tools look different in each revision, and only names in each style.
         let revision = eyes.revision;
         let column = if kind == Kind::Tools || !revision.has_handshake() { revision.index() } else { 0 };
+        let row = match eyes.style {
+            NameStyle::Colon if kind.is_named() => 1,
+            NameStyle::Safe if kind.is_named() => 2,
+            NameStyle::Dot | NameStyle::Bare | NameStyle::Colon | NameStyle::Safe => 0,
+        };
+        let own = self.sights.get(eyes.abilities).filter(|sight| sight.differing.has(kind));
+        let made = &self.made[kind.index()];
+        let render = || render::all(self, kind, eyes, None);
         match eyes.view {
             View::All => {
-                let row = match eyes.style {
-                    NameStyle::Colon if kind.is_named() => 1,
-                    NameStyle::Safe if kind.is_named() => 2,
-                    NameStyle::Dot | NameStyle::Bare | NameStyle::Colon | NameStyle::Safe => 0,
-                };
-                let own = self.sights.get(eyes.abilities).filter(|sight| sight.differing.has(kind));
-                let lists = own.map_or(&self.made[kind.index()].lists, |sight| &sight.lists[kind.index()]);
-                lists[row][column].get_or_init(|| render::all(self, kind, eyes, None)).clone()
+                let lists = own.map_or(&made.lists, |sight| &sight.lists[kind.index()]);
+                lists[row][column].get_or_init(render).clone()
             }
-            // There may be many, and each is asked for seldom.
-            View::Profile(_) => render::all(self, kind, eyes, None),
+            // What some clients see of a profile beside all others is asked for too seldom to be kept.
+            View::Profile(_) if own.is_some() => render(),
+            View::Profile(profile) => {
+                let kept = || made.of_profiles.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = kept().entry(profile.name.clone()).or_default()[row][column].get().cloned();
+                known.unwrap_or_else(|| {
+                    let list = render();
+                    // Whoever was faster has made the same.
+                    kept().entry(profile.name.clone()).or_default()[row][column]
+                        .set(list.clone())
+                        .unwrap_or_default();
+                    list
+                })
+            }
             View::Server(name) => {
                 let entry = self.servers.get(name);
                 let shelves = entry.and_then(|e| Some((e.shelf_for(kind, eyes.abilities)?, e.shelf()?)));

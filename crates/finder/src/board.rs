@@ -1,18 +1,21 @@
 //! The index of one moment, and what stands behind its numbers.
 
 use crate::describe::doc;
+use crate::embedder::Embedder;
 use crate::packed::Packed;
 use portolan_model::{ServerName, Tool, ToolName, fingerprint};
 use portolan_search::{DocKey, Index, Shard, Vectors, passage, server_passage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Board {
     pub(crate) index: Index,
     pub(crate) servers: BTreeMap<ServerName, Arc<Filed>>,
     by_number: BTreeMap<u32, ServerName>,
     next: u32,
+    /// The model whose vectors these are, while they are not the present one's.
+    pub(crate) before: Option<Arc<dyn Embedder>>,
 }
 
 /// One server as it is in the index.
@@ -52,6 +55,10 @@ impl Filed {
         self.texts.iter().zip(&self.vectors).filter(|(_, vector)| vector.is_none()).map(|(text, _)| text)
     }
 
+    pub(crate) fn about(&self) -> &str {
+        &self.about
+    }
+
     pub(crate) fn tool_count(&self) -> usize {
         self.tools.len()
     }
@@ -64,6 +71,11 @@ impl Filed {
 }
 
 impl Board {
+    /// An empty one, whose vectors are to be those of another model than the present one, if there was one.
+    pub(crate) fn of(before: Option<Arc<dyn Embedder>>) -> Self {
+        Self { before, ..Self::default() }
+    }
+
     /// Files a server as it is listed now. Vectors of texts that it had before stay.
     pub(crate) fn file(&mut self, listed: &Listed<'_>) {
         let before = self.servers.get(listed.server);
@@ -117,6 +129,22 @@ impl Board {
         }
     }
 
+    /// All texts that are embedded, each once.
+    pub(crate) fn texts(&self) -> Vec<Text> {
+        let mut seen = BTreeSet::new();
+        let all = self.servers.values().flat_map(|filed| &filed.texts);
+        all.filter(|text| seen.insert(text.hash.as_str())).cloned().collect()
+    }
+
+    /// Takes these vectors, of another model, and no others.
+    pub(crate) fn relearn(&mut self, found: &BTreeMap<String, Packed>) {
+        for (server, filed) in self.servers.clone() {
+            let vectors = filed.texts.iter().map(|text| found.get(&text.hash).cloned()).collect();
+            self.put(&server, Filed { vectors, ..(*filed).clone() });
+        }
+        self.before = None;
+    }
+
     fn put(&mut self, server: &ServerName, filed: Filed) {
         let unpacked: Vec<Option<Vec<f32>>> =
             filed.vectors.iter().map(|vector| vector.as_ref().map(Packed::unpack)).collect();
@@ -141,6 +169,21 @@ impl Board {
         Some(ToolName { server: server.clone(), tool: tool.to_string() })
     }
 
+    /// The tools of a server, by what the index calls them.
+    pub(crate) fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = (DocKey, &str)> {
+        let filed = self.servers.get(server).into_iter();
+        filed.flat_map(|filed| {
+            (0..).zip(&filed.tools).map(|(at, tool)| (DocKey(key(filed.number, at)), &**tool))
+        })
+    }
+
+    /// The tools of a server of which it is known what they mean.
+    pub(crate) fn vectors_of(&self, server: &ServerName) -> impl Iterator<Item = (&str, &Packed)> {
+        let filed = self.servers.get(server).into_iter();
+        let each = filed.flat_map(|filed| filed.tools.iter().zip(&filed.vectors));
+        each.filter_map(|(tool, vector)| Some((&**tool, vector.as_ref()?)))
+    }
+
     /// How many tools there are, and of how many it is not known what they mean.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let tools = self.servers.values().map(|filed| filed.tool_count()).sum();
@@ -153,6 +196,11 @@ impl Board {
     /// How many texts have no vector yet, those of servers included.
     pub(crate) fn waiting(&self) -> usize {
         self.servers.values().map(|filed| filed.missing().count()).sum()
+    }
+
+    /// Whether one of these texts is among those.
+    pub(crate) fn is_any_missing(&self, hashes: &[&str]) -> bool {
+        self.servers.values().any(|filed| filed.missing().any(|text| hashes.contains(&text.hash.as_str())))
     }
 
     pub(crate) fn has_vectors(&self) -> bool {

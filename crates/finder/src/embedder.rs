@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use portolan_embed::{MODEL_ID, Model, ModelError, model_hash};
+use portolan_model::mask_url;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 
@@ -81,8 +82,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// The id is shown to people, and the address may hold a key.
     pub fn new(client: portolan_llm::Client, model: &str, url: &str) -> Self {
-        Self { client, id: format!("{model}@{url}"), dimension: OnceLock::new() }
+        Self { client, id: format!("{model}@{}", mask_url(url)), dimension: OnceLock::new() }
     }
 }
 

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How many texts are embedded at a time.
-const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 /// How many are asked of the store at a time.
-const CACHED: usize = 2_000;
+pub(crate) const CACHED: usize = 2_000;
 /// How soon a model that does not answer is asked again; and at most.
 const RETRY: Duration = Duration::from_secs(5);
 const RETRY_MOST: Duration = Duration::from_mins(1);
@@ -81,7 +81,7 @@ impl Finder {
             board
         });
         if let Ok(board) = built.await {
-            self.board.store(Arc::new(board));
+            self.hang(board);
         }
     }
 
@@ -110,12 +110,16 @@ impl Finder {
     async fn embed_what_is_new(&self) -> bool {
         let Some(embedder) = self.parts.embedder.clone() else { return true };
         let model = embedder.id();
+        if !self.hand_over(&embedder).await {
+            return false;
+        }
         self.recall(&model).await;
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         loop {
             let missing = self.missing(BATCH * workers);
             if missing.is_empty() {
                 self.set_trouble(None);
+                self.note_model(&model).await;
                 return true;
             }
             let batches = missing.chunks(BATCH).map(|batch| embedded(&*embedder, batch));
@@ -147,7 +151,7 @@ impl Finder {
     }
 
     /// Takes from the store what it has.
-    async fn recall(&self, model: &str) {
+    pub(crate) async fn recall(&self, model: &str) {
         let Some(store) = &self.parts.store else { return };
         let hashes: Vec<String> = self.missing(usize::MAX).into_iter().map(|text| text.hash).collect();
         for some in hashes.chunks(CACHED) {
@@ -165,7 +169,7 @@ impl Finder {
         }
     }
 
-    async fn keep(&self, model: &str, found: &BTreeMap<String, Packed>) {
+    pub(crate) async fn keep(&self, model: &str, found: &BTreeMap<String, Packed>) {
         let Some(store) = &self.parts.store else { return };
         let record = |(hash, packed): (&String, &Packed)| VectorRecord {
             text_hash: hash.clone(),
@@ -184,7 +188,13 @@ impl Finder {
         let _one = self.writing.lock().await;
         let mut next: Board = (**self.board.load()).clone();
         next.learn(found);
-        self.board.store(Arc::new(next));
+        self.hang(next);
+    }
+
+    /// Makes this the board, and says so.
+    pub(crate) fn hang(&self, board: Board) {
+        self.board.store(Arc::new(board));
+        self.learned.send_modify(|count| *count += 1);
     }
 }
 
@@ -193,7 +203,10 @@ fn stamp(snapshot: &portolan_catalog::Snapshot, server: &ServerName) -> u64 {
 }
 
 /// The vectors of some texts by their hashes, or why there are none.
-async fn embedded(embedder: &dyn Embedder, texts: &[Text]) -> Result<BTreeMap<String, Packed>, String> {
+pub(crate) async fn embedded(
+    embedder: &dyn Embedder,
+    texts: &[Text],
+) -> Result<BTreeMap<String, Packed>, String> {
     let passages = texts.iter().map(|text| text.passage.clone()).collect();
     let vectors = embedder.embed(passages, Haste::Background).await.map_err(|error| error.to_string())?;
     if vectors.len() != texts.len() {

@@ -1,14 +1,21 @@
 //! The composition root: every part is made here, and nowhere else.
 
+mod embedder;
+mod llm;
+mod skills;
+
+pub(crate) use embedder::{before, embedder};
+pub(crate) use llm::llm;
+pub(crate) use skills::sorter;
+
 use crate::Failure;
 use anyhow::{Context as _, anyhow};
 use portolan_access::Secrets;
 use portolan_builtin::Builtins;
 use portolan_catalog::{Catalog, View};
-use portolan_config::{EmbeddingsSetting, Environment, Flags, Loaded, NamesSetting, Servers, Settings};
-use portolan_finder::{BuiltIn, Embedder, Endpoint, Finder, Start};
+use portolan_config::{Environment, Flags, Loaded, NamesSetting, Servers, Settings};
+use portolan_finder::{Embedder, Finder, Start};
 use portolan_front::{Front, Names};
-use portolan_llm::{Client, Dialect, Provider};
 use portolan_model::{
     Endpoint as Reach, Exposure, NameStyle, Origin, Profile, Reached, Secret, ServerName, ServerSpec, State,
 };
@@ -21,7 +28,6 @@ use portolan_upstream::{Fleet, Happening, Identity, Outside, Wanted};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
-use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,8 +38,6 @@ const HAPPENINGS: usize = 256;
 const NOTICES: usize = 1024;
 /// Carries the chain of configurations from a Portolan to the Portolans it starts.
 const CHAIN: &str = "PORTOLAN_CHAIN";
-/// What one batch of texts may take an endpoint, all tries together.
-const EMBEDDING: Duration = Duration::from_secs(30);
 /// A Portolan that starts a Portolan that starts a Portolan… ends here.
 const LONGEST_CHAIN: usize = 8;
 
@@ -199,6 +203,8 @@ fn instance() -> Result<String, Failure> {
 pub(crate) struct Memory {
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    /// The model that was there before, while it is still needed.
+    pub(crate) before: Option<Arc<dyn Embedder>>,
 }
 
 /// Puts the parts together; nothing runs yet but the filing of what the fleet tells.
@@ -209,28 +215,24 @@ pub(crate) fn gateway(
     clerk: Arc<Clerk>,
     memory: Memory,
 ) -> Gateway {
-    let Memory { store, embedder } = memory;
+    let Memory { store, embedder, before } = memory;
     let instance = outside.identity.instance.clone();
     let (happenings, told) = mpsc::channel(HAPPENINGS);
     let fleet = Fleet::new(outside, happenings);
     let router = Arc::new(Router::new(catalog, fleet.clone()));
     let options = front_options(&settings, instance);
-    let (front_entrance, is_kept) = (options.entrance.clone(), store.is_some());
     let about = fleet.clone();
     let finder = Finder::new(portolan_finder::Parts {
         catalog: router.catalog.clone(),
         about: Box::new(move |server| about.member(server.as_str())?.spec.description.clone()),
         embedder,
+        before,
         store,
     });
     let own = Builtins { catalog: router.catalog.clone(), finder: finder.clone() };
     let front = Front::new(router.clone(), Arc::new(own), options);
     front.start_heralds(fleet.notices());
     let filing = Filing::start(clerk.clone(), told);
-    let is_shown_ours =
-        matches!(&front_entrance, View::Profile(profile) if profile.exposure != Exposure::All);
-    let start = if is_kept || is_shown_ours { Start::AtOnce } else { Start::WhenNeeded };
-    filing.owns(finder.clone().follow(start));
     Gateway { settings, fleet, front, router, clerk, finder, filing }
 }
 
@@ -241,7 +243,12 @@ pub(crate) fn of_file(settings: Settings, env: Environment, path: &Path) -> Resu
     let embedder = embedder(&settings, &outside.outbound, key)?;
     let catalog = Arc::new(Catalog::default());
     let clerk = Clerk::without_books(catalog.clone(), settings.limits.tools);
-    Ok(gateway(settings, outside, catalog, clerk, Memory { store: None, embedder }))
+    let is_shown_ours =
+        matches!(entrance(&settings), View::Profile(profile) if profile.exposure != Exposure::All);
+    let gateway =
+        gateway(settings, outside, catalog, clerk, Memory { store: None, embedder, before: None });
+    gateway.follow(if is_shown_ours { Start::AtOnce } else { Start::WhenNeeded });
+    Ok(gateway)
 }
 
 fn front_options(settings: &Settings, instance: String) -> portolan_front::Options {
@@ -272,33 +279,6 @@ fn front_options(settings: &Settings, instance: String) -> portolan_front::Optio
     }
 }
 
-/// Who says what texts mean.
-pub(crate) fn embedder(
-    settings: &Settings,
-    outbound: &Outbound,
-    key: Option<Secret>,
-) -> Result<Option<Arc<dyn Embedder>>, Failure> {
-    let search = &settings.search;
-    Ok(match search.embeddings {
-        EmbeddingsSetting::Off => None,
-        EmbeddingsSetting::BuiltIn => Some(Arc::new(BuiltIn::default())),
-        EmbeddingsSetting::Endpoint => {
-            let provider = Provider {
-                kind: Dialect::OpenAi,
-                base_url: search.url.clone(),
-                model: search.model.clone(),
-                api_key: key,
-                timeout: EMBEDDING,
-                max_tokens: 1,
-            };
-            // The operator's own settings name the address.
-            let client = Client::new(outbound.clone(), Origin::File, provider)
-                .map_err(|error| Failure::Wrong(anyhow!("search.url: {error}")))?;
-            Some(Arc::new(Endpoint::new(client, &search.model, &search.url)))
-        }
-    })
-}
-
 /// What clients see that ask for nothing in particular.
 fn entrance(settings: &Settings) -> View {
     if let Some(profile) = settings.profile.as_ref().and_then(|name| settings.profiles.get(name.as_str())) {
@@ -320,6 +300,11 @@ impl Gateway {
         self.fleet
             .apply(specs.into_iter().map(|spec| Wanted { spec, is_on: true, era: None }).collect())
             .await;
+    }
+
+    /// Has search follow what is offered.
+    pub(crate) fn follow(&self, start: Start) {
+        self.filing.owns(self.finder.clone().follow(start));
     }
 
     /// Ends every session; what was told until the last moment is filed.

@@ -23,5 +23,5 @@ pub use portolan_upstream::Parting;
 pub use registry::{Options, Parts, Patience, Registry, is_sealed};
 pub use view::{
     Connected, Disconnected, Event, HealthView, HistoryView, LeftOutView, Overall, SecretView, ServerView,
-    StateView, ToolView,
+    SkilledToolView, StateView, ToolView,
 };

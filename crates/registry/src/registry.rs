@@ -80,6 +80,8 @@ pub struct Registry {
     books: Books,
     /// Set once, when the fleet has been made with what the registry gives it.
     fleet: OnceLock<Arc<Fleet>>,
+    /// The same for who is told that the store has a new list of a server's tools.
+    on_stored_tools: OnceLock<Box<dyn Fn(ServerId) + Send + Sync>>,
     listing: ArcSwap<Listing>,
     /// What the file says, those included that a registered server of the same name keeps out.
     file: ArcSwap<Vec<ServerSpec>>,
@@ -112,6 +114,7 @@ impl Registry {
             clerk,
             recorder,
             fleet: OnceLock::new(),
+            on_stored_tools: OnceLock::new(),
             listing: ArcSwap::default(),
             file: ArcSwap::default(),
             changing: Mutex::default(),
@@ -144,7 +147,7 @@ impl Registry {
         let registry = Arc::downgrade(self);
         let on_tools = Box::new(move |id, change| {
             if let Some(registry) = registry.upgrade() {
-                registry.tell_of_tools(id, change);
+                registry.stored_tools(id, change);
             }
         });
         let (recorder, stop) = (self.recorder.clone(), self.stop.clone());

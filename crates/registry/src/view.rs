@@ -68,14 +68,28 @@ pub struct ToolView {
     pub available: bool,
     /// Of the definition as its server wrote it.
     pub fingerprint: String,
+    /// What it can do: the primary skill first, then by confidence.
     pub skill_ids: Vec<String>,
     pub primary_skill_id: Option<String>,
+    /// Whether it has any skill.
     pub is_classified: bool,
     #[schema(value_type = String, format = DateTime)]
     pub first_seen_at: Moment,
     /// When its server last gave it another definition.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub changed_at: Option<Moment>,
+}
+
+/// A tool that has a skill.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SkilledToolView {
+    #[serde(flatten)]
+    pub tool: ToolView,
+    /// How sure it is that the tool has the skill.
+    #[schema(minimum = 0, maximum = 1)]
+    pub confidence: f64,
+    /// Who says so: `LLM`, `EMBEDDING` or `HUMAN`.
+    pub source: &'static str,
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -121,6 +135,7 @@ pub struct StateView {
     pub disconnected_servers: usize,
     pub error_servers: usize,
     pub total_tools: u64,
+    /// Tools that have a skill.
     pub classified_tools: u64,
     pub unclassified_tools: u64,
     /// Tools that search does not know yet.

@@ -10,7 +10,7 @@ mod target;
 mod tasks;
 
 pub use call::{Answered, Call, Caller, RouteError, Router};
-pub use own::{NoTools, OwnAnswer, OwnCall, OwnTools};
+pub use own::{OwnAnswer, OwnCall, OwnTools};
 pub use portolan_upstream::{Aside, CallError, Desk, Note, Notice, Party, Question, Reply, Unavailable};
 pub use resolve::{Unresolved, resolve_prompt, resolve_tool};
 pub use subscribe::Watched;

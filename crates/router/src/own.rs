@@ -32,17 +32,3 @@ pub trait OwnTools: Send + Sync {
     /// `None` if there is none of this name.
     async fn call(&self, call: OwnCall<'_>) -> Option<Result<OwnAnswer, RouteError>>;
 }
-
-/// Of a gateway that has none.
-pub struct NoTools;
-
-#[async_trait]
-impl OwnTools for NoTools {
-    fn shown(&self, _: &View) -> Vec<Arc<Tool>> {
-        Vec::new()
-    }
-
-    async fn call(&self, _: OwnCall<'_>) -> Option<Result<OwnAnswer, RouteError>> {
-        None
-    }
-}

@@ -75,8 +75,7 @@ impl Offered {
         if !declared.has_any() {
             return None;
         }
-        let tools = entry.offer().map(|offer| &offer.tools).filter(|_| declared.experimental);
-        let called = tools.and_then(|tools| tools.iter().find(|t| Some(&*t.name) == tool));
+        let called = tool.filter(|_| declared.experimental).and_then(|tool| entry.tool(tool));
         let support = called.map(|tool| Support::read(tool.definition.get())).unwrap_or_default();
         Some(Self { declared, support })
     }

@@ -19,3 +19,4 @@ pub use doc::{Doc, DocKey, passage, server_passage};
 pub use index::Index;
 pub use search::{Hit, Query, QueryVectors};
 pub use shard::{Shard, Vectors};
+pub use words::{spaced, terms};

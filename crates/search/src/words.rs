@@ -20,7 +20,7 @@ static FILLER: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 
 /// The terms of a text in their order. What is written as one identifier is found by its words and as a whole, so
 /// that `GitHub` meets `github`, and `create_issue` in a query meets the tool of that name first of all.
-pub(crate) fn terms(text: &str) -> Vec<String> {
+pub fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for identifier in identifiers(text) {
         let parts = parts(&identifier);
@@ -40,7 +40,7 @@ pub(crate) fn terms(text: &str) -> Vec<String> {
 }
 
 /// The words of a name with spaces between them, in their own case: what an embedding model reads.
-pub(crate) fn spaced(name: &str) -> String {
+pub fn spaced(name: &str) -> String {
     let identifiers = identifiers(name);
     let words: Vec<&str> = identifiers.iter().flat_map(|identifier| parts(identifier)).collect();
     words.join(" ")

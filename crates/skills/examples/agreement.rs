@@ -191,6 +191,7 @@ fn records(tools: &[Tool]) -> Result<(ServerRecord, Vec<ToolRecord>), Failure> {
         definition: String::new(),
         fingerprint: String::new(),
         curation: Curation::default(),
+        skills: Vec::new(),
         first_seen_at: at,
         changed_at: None,
     };

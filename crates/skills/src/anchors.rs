@@ -114,17 +114,12 @@ pub(crate) fn chosen(mut fits: Vec<Fit>, source: SkillSource) -> Vec<Assignment>
 
 /// What a skill says of itself, in the pieces that are embedded.
 fn texts(skill: &SkillRecord) -> Vec<String> {
-    let mut texts = vec![about(skill)];
+    let mut texts = vec![format!("{}: {}", skill.name, skill.description)];
     if !skill.keywords.is_empty() {
         texts.push(format!("{}: {}", skill.name, skill.keywords.join(", ")));
     }
     texts.extend(skill.examples.iter().cloned());
     texts
-}
-
-/// What stands for a skill that no tool has.
-pub(crate) fn about(skill: &SkillRecord) -> String {
-    format!("{}: {}", skill.name, skill.description)
 }
 
 /// Not of length 1: texts that have little in common have a short one.

@@ -1,12 +1,12 @@
 //! Which skills tools have, by whichever model there is.
 
-use crate::anchors::{Anchors, about, chosen};
+use crate::anchors::{Anchors, chosen};
 use crate::judge;
 use crate::passages::{Passages, description, words};
 use crate::taxonomy::Background;
-use crate::vectors::{Vectors, weighted_mean};
+use crate::vectors::Vectors;
 use portolan_llm::{ChatModel, LlmError};
-use portolan_model::{SkillId, SkillSource, fingerprint};
+use portolan_model::{SkillSource, fingerprint};
 use portolan_store::{Assignment, ServerRecord, SkillRecord, ToolRecord};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -127,14 +127,12 @@ impl Classifier {
         let away = || Trouble::Away("the embedding model does not answer".to_owned());
         let anchors = self.anchors(skills).await.ok_or_else(away)?;
         let mut texts: Vec<String> = tools.iter().map(|tool| self.passages.tool(tool)).collect();
-        texts.push(self.passages.server(server));
-        let vectors = self.vectors.of(texts).await.ok_or_else(away)?;
-        let (of_server, of_tools) = vectors.split_last().ok_or_else(away)?;
-        if of_tools.len() != tools.len() {
-            return Err(away());
-        }
         // A server that says nothing of itself is no evidence: its name alone would count as much as the tool.
-        let of_server = server.description.as_ref().map(|_| of_server.as_slice());
+        texts.extend(self.passages.server(server));
+        let count = texts.len();
+        let vectors = self.vectors.of(texts).await.filter(|made| made.len() == count).ok_or_else(away)?;
+        let (of_tools, of_server) = vectors.split_at(tools.len());
+        let of_server = of_server.first().map(Vec::as_slice);
         let found = tools.iter().zip(of_tools).map(|(tool, vector)| {
             let assignments = chosen(anchors.fits(vector, of_server), SkillSource::Embedding);
             if assignments.is_empty() {
@@ -158,28 +156,6 @@ impl Classifier {
         let kept = (hash, Arc::clone(&anchors));
         *self.anchors.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
         Some(anchors)
-    }
-
-    /// Where each skill lies by the tools that have it, by confidence; by its own description where none has it. `None`
-    /// while the embedding model is away.
-    pub async fn embeddings(
-        &self,
-        skills: &[SkillRecord],
-        tools: &[(&ToolRecord, &[Assignment])],
-    ) -> Option<Vec<(SkillId, Vec<f32>)>> {
-        let mut texts: Vec<String> = skills.iter().map(about).collect();
-        texts.extend(tools.iter().map(|(tool, _)| self.passages.tool(tool)));
-        let count = texts.len();
-        let vectors = self.vectors.of(texts).await.filter(|vectors| vectors.len() == count)?;
-        let (of_skills, of_tools) = vectors.split_at(skills.len());
-        let lies = |(skill, own): (&SkillRecord, &Vec<f32>)| {
-            let having = tools.iter().zip(of_tools).filter_map(|((_, assignments), vector)| {
-                let assignment = assignments.iter().find(|assignment| assignment.skill == skill.id)?;
-                Some((vector.as_slice(), assignment.confidence))
-            });
-            (skill.id.clone(), weighted_mean(having).unwrap_or_else(|| own.clone()))
-        };
-        Some(skills.iter().zip(of_skills).map(lies).collect())
     }
 }
 

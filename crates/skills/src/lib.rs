@@ -6,6 +6,7 @@
 
 mod anchors;
 mod classifier;
+mod error;
 mod judge;
 mod passages;
 mod pause;
@@ -18,8 +19,10 @@ mod vectors;
 
 pub use anchors::{Anchors, Fit, MOST_SKILLS, SURE};
 pub use classifier::{Classifier, Found, Suggested, Trouble};
+pub use error::SkillError;
 pub use judge::BATCH;
 pub use passages::{Passages, PlainPassages};
-pub use sorter::{Assigned, Sorter, Standing};
+pub use portolan_store::{Overwrite, SkillRecord, SuggestionRecord};
+pub use sorter::{SkillDraft, SkillPatch, Sorter, Standing};
 pub use taxonomy::{Background, Taxonomy, TaxonomyError};
 pub use vectors::{Vectors, weighted_mean};

@@ -6,7 +6,8 @@ use portolan_store::{ServerRecord, ToolRecord};
 pub trait Passages: Send + Sync {
     fn tool(&self, tool: &ToolRecord) -> String;
 
-    fn server(&self, server: &ServerRecord) -> String;
+    /// `None` for one that says nothing of itself.
+    fn server(&self, server: &ServerRecord) -> Option<String>;
 }
 
 /// The words of the name and the description, a person's own if there is one.
@@ -18,8 +19,9 @@ impl Passages for PlainPassages {
         format!("{}: {}", words(&tool.name), description(tool))
     }
 
-    fn server(&self, server: &ServerRecord) -> String {
-        format!("{}: {}", words(server.name.as_str()), server.description.as_deref().unwrap_or_default())
+    fn server(&self, server: &ServerRecord) -> Option<String> {
+        let about = server.description.as_deref()?;
+        Some(format!("{}: {about}", words(server.name.as_str())))
     }
 }
 

@@ -8,8 +8,10 @@ use portolan_model::ServerId;
 use portolan_store::Overwrite;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// How many wait here at most.
+/// How many wait here at most of those that the store tells of again.
 pub(crate) const ROOM: usize = 1000;
+/// How many wait here at all: somebody may want every tool classified anew, and only the queue knows of that wish.
+pub(crate) const ASKED: usize = 100_000;
 /// How many batches of one server are under way at a time.
 const LANES: usize = 5;
 
@@ -40,13 +42,14 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn put(&mut self, server: ServerId, tool: String, overwrite: Overwrite) -> Put {
+    /// Puts a tool where fewer than `room` wait.
+    pub(crate) fn put(&mut self, server: ServerId, tool: String, overwrite: Overwrite, room: usize) -> Put {
         let waiting = self.waiting.entry(server).or_default();
         if let Some(wish) = waiting.get_mut(&tool) {
             *wish = (*wish).max(overwrite);
             return Put::Known;
         }
-        if self.len >= ROOM {
+        if self.len >= room {
             if waiting.is_empty() {
                 self.waiting.remove(&server);
             }
@@ -133,16 +136,16 @@ mod tests {
 
     fn put_many(queue: &mut Queue, server: ServerId, count: usize) {
         for n in 0..count {
-            assert_eq!(queue.put(server, format!("tool {n:04}"), KeepPersons), Put::Added);
+            assert_eq!(queue.put(server, format!("tool {n:04}"), KeepPersons, ROOM), Put::Added);
         }
     }
 
     #[test]
     fn a_tool_waits_once_and_the_stronger_wish_holds() {
         let (mut queue, server) = (Queue::default(), ServerId::random());
-        assert_eq!(queue.put(server, "a".to_owned(), KeepPersons), Put::Added);
-        assert_eq!(queue.put(server, "a".to_owned(), Everything), Put::Known);
-        assert_eq!(queue.put(server, "a".to_owned(), KeepPersons), Put::Known);
+        assert_eq!(queue.put(server, "a".to_owned(), KeepPersons, ROOM), Put::Added);
+        assert_eq!(queue.put(server, "a".to_owned(), Everything, ROOM), Put::Known);
+        assert_eq!(queue.put(server, "a".to_owned(), KeepPersons, ROOM), Put::Known);
         let job = queue.take().unwrap();
         assert_eq!((job.tools, job.overwrite), (vec!["a".to_owned()], Everything));
         assert_eq!((queue.take(), queue.len()), (None, 0));
@@ -175,10 +178,13 @@ mod tests {
     fn there_is_room_for_only_so_many() {
         let (mut queue, server) = (Queue::default(), ServerId::random());
         put_many(&mut queue, server, ROOM);
-        assert_eq!(queue.put(ServerId::random(), "late".to_owned(), KeepPersons), Put::Full);
-        assert_eq!(queue.put(server, "tool 0000".to_owned(), KeepPersons), Put::Known);
+        assert_eq!(queue.put(ServerId::random(), "late".to_owned(), KeepPersons, ROOM), Put::Full);
+        assert_eq!(queue.put(server, "tool 0000".to_owned(), KeepPersons, ROOM), Put::Known);
+        // What somebody wants has room beside those that nobody has asked for.
+        assert_eq!(queue.put(server, "wanted".to_owned(), Everything, ASKED), Put::Added);
         queue.take().unwrap();
-        assert_eq!(queue.put(server, "late".to_owned(), KeepPersons), Put::Added);
+        queue.take().unwrap();
+        assert_eq!(queue.put(server, "late".to_owned(), KeepPersons, ROOM), Put::Added);
     }
 
     #[test]
@@ -196,7 +202,7 @@ mod tests {
     fn wishes_to_overwrite_have_batches_of_their_own() {
         let (mut queue, server) = (Queue::default(), ServerId::random());
         for (tool, wish) in [("a", KeepPersons), ("b", Everything), ("c", KeepPersons)] {
-            queue.put(server, tool.to_owned(), wish);
+            queue.put(server, tool.to_owned(), wish, ROOM);
         }
         assert_eq!(queue.take().unwrap().tools, ["a", "c"]);
         assert_eq!(queue.take().unwrap().tools, ["b"]);

@@ -1,20 +1,21 @@
 //! The one task that classifies: it takes batches from the queue and writes down what came of them.
 
+mod looks;
 mod people;
 mod work;
 
-pub use people::Assigned;
+pub use people::{SkillDraft, SkillPatch};
 
 use crate::classifier::Classifier;
 use crate::pause::Pause;
-use crate::queue::{Job, Put, Queue, ROOM};
+use crate::queue::{ASKED, Job, Put, Queue, ROOM};
 use crate::taxonomy::Taxonomy;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use portolan_model::{Classification, Moment, ServerId, SkillId, Workspace};
-use portolan_store::{Assignment, AssignmentFinder, Overwrite, Page, Store, StoreError, ToolFinder};
-use std::collections::{BTreeSet, HashMap};
+use portolan_model::{Classification, Moment, ServerId, Workspace};
+use portolan_store::{Overwrite, Store, StoreError};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -38,6 +39,8 @@ pub struct Sorter {
     nudged: Notify,
     changes: watch::Sender<u64>,
     standing: watch::Sender<Standing>,
+    /// One change of a skill at a time: what one says is read before it is written.
+    changing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -79,6 +82,7 @@ impl Sorter {
             nudged: Notify::new(),
             changes: watch::Sender::new(0),
             standing: watch::Sender::default(),
+            changing: tokio::sync::Mutex::default(),
         }
     }
 
@@ -99,7 +103,8 @@ impl Sorter {
         self.woken.notify_one();
     }
 
-    /// Classifies these tools of a server again; how many are waiting for it now. What does not fit into the queue is not.
+    /// Classifies these tools of a server again; how many are waiting for it now. Those that nobody has looked at when the
+    /// process ends stay as they are.
     pub fn classify(
         &self,
         server: ServerId,
@@ -107,16 +112,23 @@ impl Sorter {
         overwrite: Overwrite,
     ) -> usize {
         let mut state = self.state();
-        let puts = tools.into_iter().map(|tool| state.queue.put(server, tool, overwrite));
-        let waiting = puts.filter(|put| *put != Put::Full).count();
+        let puts = tools.into_iter().map(|tool| state.queue.put(server, tool, overwrite, ASKED));
+        let wanted = puts.filter(|put| *put != Put::Full).count();
+        let waiting = state.queue.len();
         drop(state);
+        self.standing.send_modify(|standing| standing.waiting = waiting);
         self.woken.notify_one();
-        waiting
+        wanted
     }
 
     /// The model is back, or its settings are others: nobody waits for the end of a pause.
     pub fn nudge(&self) {
         self.nudged.notify_one();
+    }
+
+    /// Nobody is going to classify anything, for this reason: whoever asks is told.
+    pub fn has_nobody(&self, reason: &str) {
+        self.standing.send_modify(|standing| standing.away = Some(reason.to_owned()));
     }
 
     /// Changes whenever what is stored may have changed.
@@ -126,26 +138,6 @@ impl Sorter {
 
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.subscribe()
-    }
-
-    /// Where each skill lies by the tools that have it now; `None` while the embedding model is away.
-    pub async fn embeddings(&self) -> Result<Option<Vec<(SkillId, Vec<f32>)>>, StoreError> {
-        let skills = self.store.skills(&self.workspace).await?;
-        let finder = AssignmentFinder { workspace: self.workspace.clone(), ..AssignmentFinder::default() };
-        let mut of_tools: HashMap<(ServerId, String), Vec<Assignment>> = HashMap::new();
-        for record in self.store.assignments(&finder).await? {
-            of_tools.entry((record.server, record.tool)).or_default().push(record.assignment);
-        }
-        let finder = ToolFinder { workspace: self.workspace.clone(), ..ToolFinder::default() };
-        let tools = self.store.tools(&finder, Page::ALL).await?.items;
-        let having: Vec<_> = tools
-            .iter()
-            .filter_map(|tool| {
-                let assignments = of_tools.get(&(tool.server, tool.name.clone()))?;
-                Some((tool, assignments.as_slice()))
-            })
-            .collect();
-        Ok(self.classifier.embeddings(&skills, &having).await)
     }
 
     /// Works until it is told to end. What is under way then is looked at again at the next start.
@@ -208,7 +200,7 @@ impl Sorter {
         state.queue.done(job);
         let mut is_full = false;
         for tool in again {
-            is_full |= state.queue.put(job.server, tool, job.overwrite) == Put::Full;
+            is_full |= state.queue.put(job.server, tool, job.overwrite, ASKED) == Put::Full;
         }
         if is_full {
             state.unread.servers.insert(job.server);
@@ -268,12 +260,15 @@ impl Sorter {
             {
                 continue;
             }
-            match state.queue.put(tool.server, tool.tool, Overwrite::KeepPersons) {
+            match state.queue.put(tool.server, tool.tool, Overwrite::KeepPersons, ROOM) {
                 Put::Added => added += 1,
                 Put::Known => {}
                 Put::Full => is_full = true,
             }
         }
+        let waiting = state.queue.len();
+        drop(state);
+        self.standing.send_modify(|standing| standing.waiting = waiting);
         Ok(is_full || (is_full_page && added > 0))
     }
 

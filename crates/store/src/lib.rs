@@ -8,10 +8,10 @@ mod suite;
 
 pub use error::StoreError;
 pub use records::{
-    Assignment, AssignmentFinder, AssignmentRecord, ClassificationRecord, Curation, EventRecord,
-    HistoryRecord, OpenTool, Overwrite, Page, SecretRecord, ServerRecord, Settled, SkillRecord, Slice,
-    SuggestionDraft, SuggestionRecord, ToolDraft, ToolFinder, ToolRecord, ToolSkills, ToolsChange,
-    VectorRecord, Verdict,
+    AgentDay, AgentTallyRecord, Among, Assignment, AssignmentFinder, AssignmentRecord, ClassificationRecord,
+    Curation, EventRecord, HistoryRecord, OpenTool, Overwrite, Page, SecretRecord, ServerRecord, Settled,
+    SkillRecord, Slice, SuggestionDraft, SuggestionRecord, ToolDraft, ToolFinder, ToolRecord, ToolSkills,
+    ToolsChange, VectorRecord, Verdict,
 };
 pub use sqlite::{SqliteStore, write_private};
 
@@ -37,7 +37,8 @@ pub trait Store: Send + Sync {
     /// Makes these the server's tools, in this order. Those that are there already keep their ids; only what differs is
     /// written. Of two tools of one name the last one holds. `NoSuchServer` if it is gone meanwhile.
     async fn put_tools(&self, server: ServerId, tools: &[ToolDraft]) -> Result<ToolsChange, StoreError>;
-    /// Tools in the order of their server's name and then their own place in its list, with how many there are in all.
+    /// Tools in the order of their server's name and then their own place in its list, each with its skills, and how many
+    /// there are in all.
     async fn tools(&self, finder: &ToolFinder, page: Page) -> Result<Slice<ToolRecord>, StoreError>;
     /// What people have set for a tool; it outlives the tool's absence and goes with the server. `false` if the server
     /// has no such tool.
@@ -70,8 +71,11 @@ pub trait Store: Send + Sync {
     async fn vectors(&self, model: &str, hashes: &[String]) -> Result<Vec<VectorRecord>, StoreError>;
     /// Keeps them; only so many are, and the oldest go first.
     async fn put_vectors(&self, model: &str, vectors: &[VectorRecord]) -> Result<(), StoreError>;
-    /// Forgets what every other model has made of texts.
-    async fn forget_vectors_except(&self, model: &str) -> Result<(), StoreError>;
+
+    /// What connector agents have done, those that never did anything left out.
+    async fn agent_tallies(&self) -> Result<Vec<AgentTallyRecord>, StoreError>;
+    /// Writes what one has done so far. `NoSuchServer` if it is gone meanwhile.
+    async fn put_agent_tally(&self, tally: &AgentTallyRecord) -> Result<(), StoreError>;
 
     /// The skills of a workspace, by id.
     async fn skills(&self, workspace: &Workspace) -> Result<Vec<SkillRecord>, StoreError>;
@@ -84,6 +88,10 @@ pub trait Store: Send + Sync {
     /// Takes the skill away from all tools. Where it was the primary one, the next best is; tools that are left without
     /// any are `DISCOVERED` again. `false` if there was none.
     async fn remove_skill(&self, workspace: &Workspace, skill: &SkillId) -> Result<bool, StoreError>;
+    /// How many of the tools that servers list now have each skill; skills that none has are left out.
+    async fn skill_counts(&self, workspace: &Workspace) -> Result<Vec<(SkillId, u64)>, StoreError>;
+    /// How many of the tools that servers list now have any skill.
+    async fn classified_tools(&self, workspace: &Workspace) -> Result<u64, StoreError>;
 
     /// Which tools have which skills, those of absent tools included: by server and tool, the primary skill first, then
     /// by confidence.
@@ -98,8 +106,12 @@ pub trait Store: Send + Sync {
         overwrite: Overwrite,
     ) -> Result<(), StoreError>;
 
-    /// How far the classification of a server's tools is, by their names; a tool that is not there is `DISCOVERED`.
-    async fn classifications(&self, server: ServerId) -> Result<Vec<ClassificationRecord>, StoreError>;
+    /// How far the classification of a server's tools is, or of these among them, by their names; a tool that is not there is `DISCOVERED`.
+    async fn classifications(
+        &self,
+        server: ServerId,
+        among: Option<&[String]>,
+    ) -> Result<Vec<ClassificationRecord>, StoreError>;
     /// Writes how far it is. `NoSuchServer` if it is gone meanwhile.
     async fn put_classifications(
         &self,
@@ -124,6 +136,7 @@ pub trait Store: Send + Sync {
         state: Option<SuggestionState>,
         page: Page,
     ) -> Result<Slice<SuggestionRecord>, StoreError>;
+    async fn suggestion(&self, suggestion: SuggestionId) -> Result<Option<SuggestionRecord>, StoreError>;
     /// What a person makes of it. Tools that get a skill by it have it by that person's word.
     async fn settle_suggestion(
         &self,

@@ -1,13 +1,15 @@
 //! The rows, as the rest of the program sees them.
 
+mod agents;
 mod skills;
 
+pub use agents::{AgentDay, AgentTallyRecord};
 pub use skills::{
     Assignment, AssignmentFinder, AssignmentRecord, ClassificationRecord, OpenTool, Overwrite, Settled,
     SkillRecord, SuggestionDraft, SuggestionRecord, ToolSkills, Verdict,
 };
 
-use portolan_model::{Moment, Origin, ServerId, ServerName, ToolId, Workspace};
+use portolan_model::{Moment, Origin, ServerId, ServerName, SkillId, ToolId, Workspace};
 
 /// A server. How it is reached is sealed: whoever reads the database learns nothing from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub struct ToolDraft {
     pub fingerprint: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolRecord {
     pub id: ToolId,
     pub server: ServerId,
@@ -47,6 +49,8 @@ pub struct ToolRecord {
     pub definition: String,
     pub fingerprint: String,
     pub curation: Curation,
+    /// The primary one first, then by confidence.
+    pub skills: Vec<Assignment>,
     pub first_seen_at: Moment,
     /// When its definition was last another one; `None` if it never was.
     pub changed_at: Option<Moment>,
@@ -72,6 +76,15 @@ pub struct ToolFinder {
     pub workspace: Workspace,
     pub server: Option<ServerId>,
     pub name: Option<String>,
+    pub skill: Option<SkillId>,
+    pub among: Option<Among>,
+}
+
+/// Tools that somebody has at hand, some thousand of them at most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Among {
+    Ids(Vec<ToolId>),
+    Names(Vec<(ServerId, String)>),
 }
 
 /// How many tools came, changed and went.

@@ -9,6 +9,7 @@
 //!
 //! A file that we do not understand is looked at by a reader before anything may write to it, and stays as it is.
 
+mod agents;
 mod classifications;
 mod fault;
 mod folder;
@@ -27,10 +28,10 @@ mod vectors;
 pub use modes::write_private;
 
 use crate::{
-    AssignmentFinder, AssignmentRecord, ClassificationRecord, Curation, EventRecord, HistoryRecord, OpenTool,
-    Overwrite, Page, SecretRecord, ServerRecord, Settled, SkillRecord, Slice, Store, StoreError,
-    SuggestionDraft, SuggestionRecord, ToolDraft, ToolFinder, ToolRecord, ToolSkills, ToolsChange,
-    VectorRecord, Verdict,
+    AgentTallyRecord, AssignmentFinder, AssignmentRecord, ClassificationRecord, Curation, EventRecord,
+    HistoryRecord, OpenTool, Overwrite, Page, SecretRecord, ServerRecord, Settled, SkillRecord, Slice, Store,
+    StoreError, SuggestionDraft, SuggestionRecord, ToolDraft, ToolFinder, ToolRecord, ToolSkills,
+    ToolsChange, VectorRecord, Verdict,
 };
 use async_trait::async_trait;
 use fault::Fault;
@@ -296,9 +297,15 @@ impl Store for SqliteStore {
         self.end(db, done).await
     }
 
-    async fn forget_vectors_except(&self, model: &str) -> Result<(), StoreError> {
+    async fn agent_tallies(&self) -> Result<Vec<AgentTallyRecord>, StoreError> {
+        let mut db = self.read().await?;
+        let found = agents::all(&mut db).await;
+        self.end(db, found).await
+    }
+
+    async fn put_agent_tally(&self, tally: &AgentTallyRecord) -> Result<(), StoreError> {
         let mut db = self.write().await?;
-        let done = vectors::forget(&mut db, model).await;
+        let done = agents::put(&mut db, tally).await;
         self.end(db, done).await
     }
 
@@ -332,6 +339,18 @@ impl Store for SqliteStore {
         self.end(db, done).await
     }
 
+    async fn skill_counts(&self, workspace: &Workspace) -> Result<Vec<(SkillId, u64)>, StoreError> {
+        let mut db = self.read().await?;
+        let found = classifications::counts(&mut db, workspace).await;
+        self.end(db, found).await
+    }
+
+    async fn classified_tools(&self, workspace: &Workspace) -> Result<u64, StoreError> {
+        let mut db = self.read().await?;
+        let found = classifications::classified(&mut db, workspace).await;
+        self.end(db, found).await
+    }
+
     async fn assignments(&self, finder: &AssignmentFinder) -> Result<Vec<AssignmentRecord>, StoreError> {
         let mut db = self.read().await?;
         let found = classifications::assignments(&mut db, finder).await;
@@ -349,9 +368,13 @@ impl Store for SqliteStore {
         self.end(db, done).await
     }
 
-    async fn classifications(&self, server: ServerId) -> Result<Vec<ClassificationRecord>, StoreError> {
+    async fn classifications(
+        &self,
+        server: ServerId,
+        among: Option<&[String]>,
+    ) -> Result<Vec<ClassificationRecord>, StoreError> {
         let mut db = self.read().await?;
-        let found = classifications::of_server(&mut db, server).await;
+        let found = classifications::of_server(&mut db, server, among).await;
         self.end(db, found).await
     }
 
@@ -390,6 +413,12 @@ impl Store for SqliteStore {
     ) -> Result<Slice<SuggestionRecord>, StoreError> {
         let mut db = self.read().await?;
         let found = suggestions::find(&mut db, workspace, state, page).await;
+        self.end(db, found).await
+    }
+
+    async fn suggestion(&self, suggestion: SuggestionId) -> Result<Option<SuggestionRecord>, StoreError> {
+        let mut db = self.read().await?;
+        let found = suggestions::one(&mut db, suggestion).await;
         self.end(db, found).await
     }
 

@@ -1,5 +1,6 @@
 //! What holds for every store, whatever database it stands on: one suite, run over an empty store of each kind.
 
+pub(crate) mod agents;
 pub(crate) mod classifications;
 pub(crate) mod curations;
 pub(crate) mod journal;
@@ -41,6 +42,7 @@ macro_rules! conformance {
             tools::tools_of_a_server_that_is_gone_are_refused,
             tools::one_servers_list_leaves_the_others_alone,
             tools::tools_are_found_by_workspace_server_and_name,
+            tools::tools_at_hand_are_found_by_id_or_by_server_and_name,
             tools::a_page_is_a_window_on_the_whole,
             tools::f43_odd_names_and_texts_come_back_to_the_byte,
             tools::ec_006_a_large_list_goes_in_at_once,
@@ -61,13 +63,17 @@ macro_rules! conformance {
             values::a_store_answers,
             vectors::a_vector_is_found_by_its_model_and_text_alone,
             vectors::more_vectors_than_a_statement_takes_go_in_and_come_back,
-            vectors::the_vectors_of_other_models_are_forgotten,
+            agents::the_tally_of_an_agent_is_what_was_put_last,
+            agents::a_number_beyond_the_table_stays_at_its_end,
+            agents::br_008_a_server_takes_the_tally_of_its_agent_with_it,
             skills::a_skill_reads_back_as_it_was_written,
             skills::an_id_of_a_skill_is_taken_once_in_a_workspace,
             skills::a_change_of_a_skill_leaves_what_it_is,
             skills::built_in_skills_are_added_once_and_what_people_did_to_them_stays,
             skills::a_removed_skill_leaves_its_tools_the_next_best_or_discovered,
             classifications::br_004_the_skills_of_a_tool_come_primary_first,
+            classifications::br_004_a_page_of_tools_comes_with_their_skills,
+            classifications::br_008_tools_are_counted_by_skill_as_long_as_they_are_there,
             classifications::br_004_a_persons_assignment_is_overwritten_by_force_alone,
             classifications::a_persons_assignment_outlives_the_absence_of_its_tool,
             classifications::br_008_a_server_takes_its_assignments_and_states_with_it,

@@ -35,10 +35,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["model", "wire", "config", "store", "access", "outbound", "upstream", "catalog", "telemetry"],
     ),
     // Where search comes together: the index follows the catalog, and what texts mean is kept in the store.
-    ("finder", &["model", "wire", "catalog", "store", "search", "embed", "llm", "telemetry"]),
+    ("finder", &["model", "wire", "catalog", "store", "search", "embed", "llm", "skills", "telemetry"]),
+    // Everything of one question to many servers but the servers: those come in through a trait.
+    ("query", &["model", "wire", "search", "telemetry"]),
+    // Servers, clients and people come in through traits; outbound is for its tests, against a provider that is scripted.
+    ("agent", &["model", "wire", "llm", "store", "search", "telemetry", "outbound"]),
     ("builtin", &["model", "wire", "catalog", "router", "finder", "telemetry"]),
     // Calls over REST go the same way as all others: through the router.
-    ("admin", &["model", "wire", "registry", "router", "catalog", "finder", "telemetry"]),
+    ("admin", &["model", "wire", "registry", "router", "catalog", "finder", "skills", "telemetry"]),
     ("front", &["model", "wire", "router", "catalog", "telemetry"]),
     ("portolan", ANYTHING),
     ("testkit", ANYTHING),

@@ -1,6 +1,7 @@
 //! What the types of drafts cannot say: which fields go with which transport, and which texts the registry takes.
 
 use crate::query::any_case;
+use crate::skills::drafts::{LONGEST_PHRASE, MOST_PHRASES};
 use std::collections::BTreeMap;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayItems, SchemaType};
 use utoipa::openapi::{Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Schema, SchemaFormat, Type};
@@ -11,6 +12,8 @@ type Schemas = BTreeMap<String, RefOr<Schema>>;
 const PLAIN: &str = r"^[^\x00]*$";
 /// The same, and it is not blank.
 const PROGRAM: &str = r"^[^\x00]*[^\x00\s][^\x00]*$";
+/// A text that says something.
+const SAID: &str = r"\S";
 /// The name of a variable of the environment.
 const VARIABLE: &str = r"^[^=\x00]+$";
 /// The name of a header, and what it may hold.
@@ -43,6 +46,14 @@ pub(super) fn narrow(schemas: &mut Schemas) {
     for name in ["Draft", "Patch"] {
         edit(schemas, name, narrow_fields);
     }
+    for name in ["SkillBody", "SkillChange"] {
+        edit(schemas, name, narrow_skill);
+    }
+    edit(schemas, "SkillsOfTool", |wish| {
+        if let Some(RefOr::T(Schema::Array(skills))) = wish.properties.get_mut("skill_ids") {
+            skills.unique_items = true;
+        }
+    });
     edit(schemas, "SecretValue", |secret| {
         constrain(secret, "value", |text| text.pattern = Some(PLAIN.into()));
     });
@@ -100,6 +111,20 @@ fn narrow_fields(draft: &mut Object) {
         timeout.minimum = Some(SHORTEST_TIMEOUT.into());
         timeout.maximum = Some(LONGEST_TIMEOUT.into());
     });
+}
+
+fn narrow_skill(skill: &mut Object) {
+    for list in ["keywords", "examples"] {
+        if let Some(RefOr::T(Schema::Array(phrases))) = skill.properties.get_mut(list) {
+            let phrase = ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(LONGEST_PHRASE))
+                .pattern(Some(SAID));
+            phrases.max_items = Some(MOST_PHRASES);
+            phrases.items = ArrayItems::RefOrSchema(Box::new(phrase.into()));
+        }
+    }
 }
 
 fn as_address(field: &mut Object) {

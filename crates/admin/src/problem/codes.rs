@@ -40,12 +40,16 @@ codes! {
     ServerNotFound = "SERVER_NOT_FOUND", NOT_FOUND;
     ToolNotFound = "TOOL_NOT_FOUND", NOT_FOUND;
     SecretNotFound = "SECRET_NOT_FOUND", NOT_FOUND;
+    SkillNotFound = "SKILL_NOT_FOUND", NOT_FOUND;
+    SuggestionNotFound = "SUGGESTION_NOT_FOUND", NOT_FOUND;
     MethodNotAllowed = "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;
     RequestTimeout = "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
     ServerAlreadyExists = "SERVER_ALREADY_EXISTS", CONFLICT;
     ServerInFile = "SERVER_IN_FILE", CONFLICT;
     ServerNotConnected = "SERVER_NOT_CONNECTED", CONFLICT;
     TooManyServers = "TOO_MANY_SERVERS", CONFLICT;
+    SkillExists = "SKILL_EXISTS", CONFLICT;
+    SuggestionSettled = "SUGGESTION_SETTLED", CONFLICT;
     BodyTooLarge = "BODY_TOO_LARGE", PAYLOAD_TOO_LARGE;
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", UNSUPPORTED_MEDIA_TYPE;
     ValidationError = "VALIDATION_ERROR", UNPROCESSABLE_ENTITY;

@@ -2,7 +2,7 @@
 
 use super::*;
 use http_body_util::BodyExt as _;
-use portolan_model::{Kind, ServerName, State};
+use portolan_model::{Kind, ServerName, SkillId, State, SuggestionState};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -46,6 +46,23 @@ fn errors_of_the_registry_keep_their_words_and_get_their_codes() {
     let away = RegistryError::NotConnected { server: "git".into(), state: State::Error };
     let document = check(away, 409, "SERVER_NOT_CONNECTED", "server git is ERROR: connect it first");
     assert_eq!((&document["server"], &document["server_status"]), (&json!("git"), &json!("ERROR")));
+}
+
+#[test]
+fn errors_about_skills_keep_their_words_and_get_their_codes() {
+    let id = || SkillId::parse("bees").unwrap();
+    check(SkillError::NoSuchSkill("x".into()), 404, "SKILL_NOT_FOUND", "Skill not found: x");
+    check(SkillError::NoSuchSuggestion("7".into()), 404, "SUGGESTION_NOT_FOUND", "Suggestion not found: 7");
+    check(SkillError::NoSuchTool("7".into()), 404, "TOOL_NOT_FOUND", "Tool not found: 7");
+    check(SkillError::Exists(id()), 409, "SKILL_EXISTS", "Skill already exists: bees");
+    let settled = SkillError::Settled { suggestion: "7".into(), state: SuggestionState::Merged };
+    check(settled, 409, "SUGGESTION_SETTLED", "Suggestion already settled: 7 is MERGED");
+    let detail = "body.skill_ids: bees is named twice";
+    let document = check(SkillError::Twice(id()), 422, "VALIDATION_ERROR", detail);
+    assert_eq!(document["errors"][0]["loc"], json!(["body", "skill_ids"]));
+    let detail = "body.skill_ids: a tool has at most 3 skills";
+    check(SkillError::TooMany { most: 3 }, 422, "VALIDATION_ERROR", detail);
+    assert_eq!(answered(SkillError::Store(StoreError::Busy)).2["error_code"], "STORE_BUSY");
 }
 
 #[test]

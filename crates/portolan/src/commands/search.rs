@@ -21,6 +21,8 @@ struct Hit {
     name: String,
     description: Option<String>,
     score: f64,
+    #[serde(default)]
+    skill_ids: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +36,12 @@ pub(crate) fn run(args: &SearchArgs) -> Result<ExitCode, Failure> {
         let mut body = json!({"query": args.query.join(" "), "limit": args.limit});
         if !args.server.is_empty() {
             body["server_filter"] = json!(args.server);
+        }
+        if !args.skill.is_empty() {
+            body["skill_filter"] = json!(args.skill);
+        }
+        if let Some(strategy) = &args.strategy {
+            body["strategy"] = json!(strategy);
         }
         let answer = desk.rest.ask(Ask::post(&["search"]).body(body.to_string())).await?;
         match desk.screen.form {
@@ -57,7 +65,7 @@ pub(crate) fn run(args: &SearchArgs) -> Result<ExitCode, Failure> {
 }
 
 fn table(tools: &[Hit]) -> Table {
-    let mut table = Table::new(&["TOOL", "SCORE", "DESCRIPTION"]);
+    let mut table = Table::new(&["TOOL", "SCORE", "SKILLS", "DESCRIPTION"]);
     for tool in tools {
         let description = tool.description.as_deref().unwrap_or_default();
         let line = description.trim_start().lines().next().unwrap_or_default();
@@ -67,6 +75,7 @@ fn table(tools: &[Hit]) -> Table {
         table.row([
             Cell::styled(&tool.name, Style::new()),
             Cell::styled(&score, Style::new()),
+            Cell::styled(&tool.skill_ids.join(", "), Style::new()),
             Cell::styled(first, Style::new()),
         ]);
     }
@@ -83,12 +92,13 @@ mod tests {
             name: name.to_owned(),
             description: about.map(str::to_owned),
             score,
+            skill_ids: about.map(|_| "documents".to_owned()).into_iter().collect(),
         };
         let tools = [hit("s.a", 0.875, Some("\nReads. Well.\nAt length.")), hit("s.b", 0.5, None)];
         assert_eq!(
             anstream::adapter::strip_str(&table(&tools).render(None)).to_string(),
-            "TOOL  SCORE  DESCRIPTION\n\
-             s.a   0.88   Reads.\n\
+            "TOOL  SCORE  SKILLS     DESCRIPTION\n\
+             s.a   0.88   documents  Reads.\n\
              s.b   0.50\n"
         );
     }

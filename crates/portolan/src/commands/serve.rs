@@ -10,9 +10,11 @@ use portolan_access::Secrets;
 use portolan_admin::Admin;
 use portolan_catalog::Catalog;
 use portolan_config::{Changes, Environment, Flags, Settings, StdioRegister};
+use portolan_finder::Start;
 use portolan_front::http::{Failure as BodyFailure, Guard, Other, OtherBody, Surface};
 use portolan_model::ServerSpec;
 use portolan_registry::{Options, Parts, Registry};
+use portolan_skills::Sorter;
 use portolan_store::SqliteStore;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -62,6 +64,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 struct Serving {
     gateway: Gateway,
     registry: Arc<Registry>,
+    sorter: Arc<Sorter>,
     store: Arc<SqliteStore>,
     folder: PathBuf,
     config: Option<PathBuf>,
@@ -75,7 +78,14 @@ impl Serving {
         let roots: Vec<&Path> = config.as_deref().into_iter().chain([folder.as_path()]).collect();
         let around = Surroundings { env: env.clone(), secrets: secrets.clone(), roots: &roots };
         let outside = wire_up::outside(&settings, around)?;
-        let embedder = wire_up::embedder(&settings, &outside.outbound, portolan_config::search_key(&env))?;
+        let key = || portolan_config::search_key(&env);
+        let embedder = wire_up::embedder(&settings, &outside.outbound, key())?;
+        let present = embedder.as_ref().map(|embedder| embedder.id());
+        let known_by = portolan_finder::known_by(&*store).await.map_err(|e| Failure::Failed(e.into()))?;
+        let known_by = known_by.filter(|known_by| present.is_some_and(|present| present != *known_by));
+        let before =
+            known_by.and_then(|known_by| wire_up::before(&settings, &outside.outbound, key(), &known_by));
+        let llm = wire_up::llm(&settings, &outside.outbound, portolan_config::llm_key(&settings.llm, &env))?;
         let catalog = Arc::new(Catalog::default());
         let registry = Registry::open(Parts {
             store: store.clone(),
@@ -87,9 +97,10 @@ impl Serving {
             options: registry_options(&settings),
         });
         let registry = registry.await.map_err(|error| Failure::Failed(error.into()))?;
-        let memory = Memory { store: Some(store.clone()), embedder };
+        let memory = Memory { store: Some(store.clone()), embedder, before };
         let gateway = wire_up::gateway(settings, outside, catalog, registry.clerk(), memory);
-        Ok(Self { gateway, registry, store, folder, config })
+        let sorter = wire_up::sorter(&gateway, &registry, store.clone(), llm).await?;
+        Ok(Self { gateway, registry, sorter, store, folder, config })
     }
 
     async fn run(
@@ -101,6 +112,8 @@ impl Serving {
         let address = listener.local_addr().context("the address in use cannot be told")?;
         let started = self.registry.start(self.gateway.fleet.clone(), specs).await;
         started.map_err(|error| Failure::Failed(error.into()))?;
+        self.gateway.follow(Start::AtOnce);
+        self.gateway.sort(&self.sorter);
         let stop = CancellationToken::new();
         let changes = self.config.as_ref().map(|path| portolan_config::watch(path.clone(), stop.clone()));
         let changes = changes.transpose().unwrap_or_else(|error| {
@@ -132,6 +145,7 @@ impl Serving {
             registry: self.registry.clone(),
             router: self.gateway.router.clone(),
             finder: self.gateway.finder.clone(),
+            sorter: self.sorter.clone(),
             options: portolan_admin::Options { body_limit: settings.limits.request_body_bytes, stop },
         };
         Surface {

@@ -179,6 +179,12 @@ pub(crate) struct SearchArgs {
     /// Only tools of this server; may be given several times
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Vec<String>,
+    /// Only tools that have this skill; may be given several times
+    #[arg(long, value_name = "SKILL")]
+    pub(crate) skill: Vec<String>,
+    /// hybrid (the default), direct, or hierarchical: skills first, then the tools within them
+    #[arg(long, value_name = "WAY")]
+    pub(crate) strategy: Option<String>,
     #[command(flatten)]
     pub(crate) shared: Shared,
 }

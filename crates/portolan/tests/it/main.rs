@@ -36,6 +36,8 @@ mod process;
 mod reload;
 mod rest;
 mod shutdown;
+mod skills;
+mod sorting;
 mod sse_upstream;
 mod startup;
 mod terminal;

@@ -4,7 +4,7 @@ use super::{Listed, Registry, SETTLE};
 use crate::error::RegistryError;
 use crate::mask;
 use crate::view::{HealthView, HistoryView, LeftOutView, Overall, ServerView, StateView};
-use portolan_model::{LeftOut, State};
+use portolan_model::{LeftOut, State, Workspace};
 use portolan_store::{HistoryRecord, Page, Slice};
 use portolan_upstream::{Report, Status};
 use serde_json::json;
@@ -48,12 +48,16 @@ impl Registry {
         Ok(Slice { items: found.items.into_iter().map(show).collect(), total: found.total })
     }
 
-    pub fn state(&self) -> StateView {
+    pub async fn state(&self) -> Result<StateView, RegistryError> {
+        self.recorder.settled(SETTLE).await;
+        let classified = self.store.classified_tools(&Workspace::default()).await?;
         let listing = self.listing.load();
         let states: Vec<State> = listing.values().map(|listed| self.seen(listed).0.state).collect();
         let count = |state: State| states.iter().filter(|s| **s == state).count();
-        let total_tools = listing.keys().map(|name| self.clerk.tool_count(name)).sum();
-        StateView {
+        let total_tools: u64 = listing.keys().map(|name| self.clerk.tool_count(name)).sum();
+        // The store may be a moment behind, or ahead of a list that is about to go.
+        let classified_tools = classified.min(total_tools);
+        Ok(StateView {
             total_servers: states.len(),
             connected_servers: count(State::Connected),
             connecting_servers: count(State::Connecting),
@@ -61,12 +65,12 @@ impl Registry {
             disconnected_servers: count(State::Disconnected),
             error_servers: count(State::Error),
             total_tools,
-            classified_tools: 0,
-            unclassified_tools: total_tools,
+            classified_tools,
+            unclassified_tools: total_tools - classified_tools,
             unindexed_tools: total_tools,
             last_sync: self.clerk.last_sync(),
             uptime_seconds: self.started.elapsed().as_secs(),
-        }
+        })
     }
 
     /// What the fleet knows of a server right now.

@@ -6,7 +6,7 @@ use crate::queue::Job;
 use portolan_model::classification::next;
 use portolan_model::{Classification, ClassificationEvent, ServerId, SkillSource};
 use portolan_store::{
-    Assignment, AssignmentFinder, ClassificationRecord, Overwrite, Page, ServerRecord, StoreError,
+    Among, Assignment, ClassificationRecord, Overwrite, Page, ServerRecord, StoreError,
     SuggestionDraft, ToolFinder, ToolRecord, ToolSkills,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -57,21 +57,11 @@ impl Sorter {
 
     /// The tools of the batch that are still listed and that no person has spoken for; those count as classified.
     async fn to_classify(&self, job: &Job) -> Result<Vec<ToolRecord>, StoreError> {
-        let mut tools = Vec::with_capacity(job.tools.len());
-        for name in &job.tools {
-            let finder = ToolFinder {
-                workspace: self.workspace.clone(),
-                server: Some(job.server),
-                name: Some(name.clone()),
-            };
-            tools.extend(self.store.tools(&finder, Page::ALL).await?.items);
-        }
+        let tools = self.listed(job.server, job.tools.iter().cloned()).await?;
         if job.overwrite == Overwrite::Everything {
             return Ok(tools);
         }
-        let persons = self.persons(job.server).await?;
-        let (theirs, ours): (Vec<_>, Vec<_>) =
-            tools.into_iter().partition(|tool| persons.contains(&tool.name));
+        let (theirs, ours): (Vec<_>, Vec<_>) = tools.into_iter().partition(is_a_persons);
         let kept: Vec<ToolSkills> = theirs.iter().map(|tool| of(tool, Vec::new())).collect();
         if !kept.is_empty() {
             self.store.assign_skills(job.server, &kept, Overwrite::KeepPersons).await?;
@@ -79,16 +69,18 @@ impl Sorter {
         Ok(ours)
     }
 
-    /// The tools of a server that a person has spoken for.
-    async fn persons(&self, server: ServerId) -> Result<HashSet<String>, StoreError> {
-        let finder = AssignmentFinder {
+    /// Those of these tools that the server lists now.
+    async fn listed(
+        &self,
+        server: ServerId,
+        tools: impl Iterator<Item = String>,
+    ) -> Result<Vec<ToolRecord>, StoreError> {
+        let finder = ToolFinder {
             workspace: self.workspace.clone(),
-            server: Some(server),
-            ..AssignmentFinder::default()
+            among: Some(Among::Names(tools.map(|tool| (server, tool)).collect())),
+            ..ToolFinder::default()
         };
-        let assigned = self.store.assignments(&finder).await?.into_iter();
-        let persons = assigned.filter(|record| record.assignment.source == SkillSource::Human);
-        Ok(persons.map(|record| record.tool).collect())
+        Ok(self.store.tools(&finder, Page::ALL).await?.items)
     }
 
     /// Writes that the tools are under way, and gives their records as they are then.
@@ -98,7 +90,8 @@ impl Sorter {
         tools: &[&ToolRecord],
     ) -> Result<Vec<ClassificationRecord>, StoreError> {
         let mut before: HashMap<String, ClassificationRecord> = HashMap::new();
-        for record in self.store.classifications(server.id).await? {
+        let names: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
+        for record in self.store.classifications(server.id, Some(&names)).await? {
             before.insert(record.tool.clone(), record);
         }
         let begun = tools.iter().map(|tool| {
@@ -144,10 +137,13 @@ impl Sorter {
                 }
             }
         }
-        if overwrite == Overwrite::KeepPersons {
+        if overwrite == Overwrite::KeepPersons && !unclassified.is_empty() {
             // Somebody may have spoken while the models were asked.
-            let persons = self.persons(server.id).await?;
-            unclassified.retain(|record| !persons.contains(&record.tool));
+            let tools = unclassified.iter().map(|record| record.tool.clone()).collect::<Vec<_>>();
+            let tools = self.listed(server.id, tools.into_iter()).await?;
+            let persons: HashSet<&str> =
+                tools.iter().filter(|tool| is_a_persons(tool)).map(|tool| tool.name.as_str()).collect();
+            unclassified.retain(|record| !persons.contains(record.tool.as_str()));
         }
         // A tool is said to wait for a suggestion only once there is one.
         for draft in suggested.values() {
@@ -180,6 +176,11 @@ impl Sorter {
         let with_a_try_left = records.into_iter().filter(|record| record.tries < TRIES);
         Ok(with_a_try_left.map(|record| record.tool).collect())
     }
+}
+
+/// Whether a person has said what its skills are.
+fn is_a_persons(tool: &ToolRecord) -> bool {
+    tool.skills.iter().any(|one| one.source == SkillSource::Human)
 }
 
 fn of(tool: &ToolRecord, assignments: Vec<Assignment>) -> ToolSkills {

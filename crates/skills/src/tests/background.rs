@@ -70,21 +70,3 @@ async fn br_004_a_persons_word_holds_until_somebody_forces_it() {
     let expected = [pair("rain", "weather"), pair("snow", "weather")];
     world.eventually("the machine's word", async || world.assigned().await == expected).await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn br_008_where_skills_lie_follows_the_tools_that_are_there() {
-    let world = World::new(None).await;
-    world.list(&[("rain", "the weather"), ("alerts", "mail the weather")]).await;
-    world.until(2, Classified).await;
-    let both = world.sorter.embeddings().await.unwrap().unwrap();
-    let weather = |embeddings: &[(portolan_model::SkillId, Vec<f32>)]| {
-        embeddings.iter().find(|(skill, _)| *skill == id("weather")).unwrap().1.clone()
-    };
-    assert!(weather(&both)[1] > 0.1, "{both:?}");
-    world.list(&[("rain", "the weather")]).await;
-    let one = world.sorter.embeddings().await.unwrap().unwrap();
-    assert!(weather(&one)[1].abs() < 1e-6, "{one:?}");
-    world.store.remove_server(world.server).await.unwrap();
-    let none = world.sorter.embeddings().await.unwrap().unwrap();
-    assert_eq!(weather(&none), super::kit::vector("weather: All about weather."));
-}

@@ -1,14 +1,14 @@
 //! Skills of a small world, vectors that anybody can predict, and a store with a server in it.
 
 use crate::taxonomy::Background;
-use crate::{Classifier, PlainPassages, Sorter, Vectors};
+use crate::{Classifier, PlainPassages, SkillDraft, Sorter, Vectors};
 use async_trait::async_trait;
 use portolan_llm::{ChatModel, Client, Dialect, Provider};
 use portolan_model::{Classification, Moment, Origin, ServerId, ServerName, SkillId, ToolId, Workspace};
 use portolan_outbound::{Options, Outbound};
 use portolan_store::{
-    AssignmentFinder, ClassificationRecord, Curation, ServerRecord, SkillRecord, SqliteStore, Store,
-    ToolDraft, ToolRecord,
+    AssignmentFinder, ClassificationRecord, Curation, Page, ServerRecord, SkillRecord, SqliteStore, Store,
+    ToolDraft, ToolFinder, ToolRecord,
 };
 use portolan_testkit::DEADLINE;
 use portolan_testkit::model_server::ModelServer;
@@ -35,7 +35,7 @@ impl Default for ThreeWords {
     }
 }
 
-pub(super) fn vector(text: &str) -> Vec<f32> {
+fn vector(text: &str) -> Vec<f32> {
     let text = text.to_lowercase();
     let mut vector: Vec<f32> = WORDS.iter().map(|word| if text.contains(word) { 1.0 } else { 0.0 }).collect();
     vector.push(if vector.iter().all(|value| *value == 0.0) { 1.0 } else { 0.0 });
@@ -75,6 +75,12 @@ pub(super) fn skill(text: &str) -> SkillRecord {
     }
 }
 
+/// The same skill as somebody would have it added.
+pub(super) fn draft(text: &str) -> SkillDraft {
+    let SkillRecord { id, name, description, keywords, examples, domain, .. } = skill(text);
+    SkillDraft { id, name, description, keywords, examples, domain }
+}
+
 pub(super) fn skills() -> Vec<SkillRecord> {
     WORDS.iter().map(|word| skill(word)).collect()
 }
@@ -103,6 +109,7 @@ pub(super) fn tool(name: &str, description: &str) -> ToolRecord {
         definition: "{}".to_owned(),
         fingerprint: "f".to_owned(),
         curation: Curation::default(),
+        skills: Vec::new(),
         first_seen_at: Moment::from_millis(1),
         changed_at: None,
     }
@@ -201,6 +208,12 @@ impl World {
         self.sorter.discovered(self.server);
     }
 
+    /// The id of a tool that is listed.
+    pub(super) async fn tool(&self, name: &str) -> String {
+        let finder = ToolFinder { name: Some(name.to_owned()), ..ToolFinder::default() };
+        self.store.tools(&finder, Page::ALL).await.unwrap().items[0].id.to_string()
+    }
+
     /// Waits until that many tools are in that state.
     pub(super) async fn until(&self, count: usize, state: Classification) {
         self.eventually(&format!("{count} tools {state}"), async || {
@@ -227,7 +240,7 @@ impl World {
     }
 
     pub(super) async fn records(&self) -> Vec<ClassificationRecord> {
-        self.store.classifications(self.server).await.unwrap()
+        self.store.classifications(self.server, None).await.unwrap()
     }
 
     /// Why nothing is classified at the moment.

@@ -29,7 +29,40 @@ pub(super) async fn assignments(
     rows.iter().map(assignment).collect()
 }
 
-fn assignment(row: &SqliteRow) -> Result<AssignmentRecord, Fault> {
+pub(super) async fn counts(
+    db: &mut SqliteConnection,
+    workspace: &Workspace,
+) -> Result<Vec<(SkillId, u64)>, Fault> {
+    let rows = sqlx::query(
+        "SELECT a.skill_id, count(*) AS tools
+         FROM servers s
+         JOIN skill_assignments a ON a.server_id = s.id
+         JOIN tools t ON t.server_id = a.server_id AND t.name = a.tool_name
+         WHERE s.workspace = ? GROUP BY a.skill_id",
+    )
+    .bind(workspace.as_str())
+    .fetch_all(db)
+    .await?;
+    let count = |row: &SqliteRow| {
+        let tools: i64 = row.try_get("tools")?;
+        Ok((skills::id(row.try_get("skill_id")?)?, tools.cast_unsigned()))
+    };
+    rows.iter().map(count).collect()
+}
+
+pub(super) async fn classified(db: &mut SqliteConnection, workspace: &Workspace) -> Result<u64, Fault> {
+    let tools: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM servers s JOIN tools t ON t.server_id = s.id
+         WHERE s.workspace = ? AND EXISTS
+             (SELECT 1 FROM skill_assignments a WHERE a.server_id = t.server_id AND a.tool_name = t.name)",
+    )
+    .bind(workspace.as_str())
+    .fetch_one(db)
+    .await?;
+    Ok(tools.cast_unsigned())
+}
+
+pub(super) fn assignment(row: &SqliteRow) -> Result<AssignmentRecord, Fault> {
     let source = SkillSource::named(row.try_get("source")?).ok_or(Fault::Row("who assigned a skill"))?;
     Ok(AssignmentRecord {
         server: servers::id(row, "server_id")?,
@@ -137,11 +170,19 @@ pub(super) async fn add(
 pub(super) async fn of_server(
     db: &mut SqliteConnection,
     server: ServerId,
+    among: Option<&[String]>,
 ) -> Result<Vec<ClassificationRecord>, Fault> {
-    let rows = sqlx::query("SELECT * FROM classifications WHERE server_id = ? ORDER BY tool_name")
-        .bind(server.to_string())
-        .fetch_all(db)
-        .await?;
+    let mut query = QueryBuilder::new("SELECT * FROM classifications WHERE server_id = ");
+    query.push_bind(server.to_string());
+    if let Some(names) = among {
+        query.push(" AND tool_name IN (");
+        let mut listed = query.separated(", ");
+        for name in names {
+            listed.push_bind(name.as_str());
+        }
+        query.push(")");
+    }
+    let rows = query.push(" ORDER BY tool_name").build().fetch_all(db).await?;
     let record = |row: &SqliteRow| {
         Ok(ClassificationRecord {
             tool: row.try_get("tool_name")?,

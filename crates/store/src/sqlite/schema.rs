@@ -10,6 +10,7 @@ use std::path::Path;
 const REGISTRY: &str = include_str!("../../migrations/0001_registry.sql");
 const VECTORS: &str = include_str!("../../migrations/0002_vectors.sql");
 const SKILLS: &str = include_str!("../../migrations/0003_skills.sql");
+const AGENTS: &str = include_str!("../../migrations/0004_agents.sql");
 
 /// All migrations, the oldest first.
 fn migrations() -> Migrator {
@@ -20,6 +21,7 @@ fn migrations() -> Migrator {
         one(1, "registry", REGISTRY),
         one(2, "vectors", VECTORS),
         one(3, "skills", SKILLS),
+        one(4, "agents", AGENTS),
     ])
 }
 

@@ -116,7 +116,10 @@ pub(super) async fn settle(
     Ok(Settled::Done(SuggestionRecord { state, skill: skill.cloned(), settled_at: Some(at), ..before }))
 }
 
-async fn one(db: &mut SqliteConnection, id: SuggestionId) -> Result<Option<SuggestionRecord>, Fault> {
+pub(super) async fn one(
+    db: &mut SqliteConnection,
+    id: SuggestionId,
+) -> Result<Option<SuggestionRecord>, Fault> {
     let row = sqlx::query("SELECT * FROM skill_suggestions WHERE id = ?").bind(id.0);
     match row.fetch_optional(&mut *db).await? {
         Some(row) => Ok(Some(record(db, &row).await?)),

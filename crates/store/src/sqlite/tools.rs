@@ -1,8 +1,10 @@
 //! The tables of tools and of what people set for them.
 
 use super::fault::Fault;
-use super::servers;
-use crate::{Curation, Page, Slice, StoreError, ToolDraft, ToolFinder, ToolRecord, ToolsChange};
+use super::{classifications, servers};
+use crate::{
+    Among, Assignment, Curation, Page, Slice, StoreError, ToolDraft, ToolFinder, ToolRecord, ToolsChange,
+};
 use portolan_model::{Moment, ServerId, ToolId};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
@@ -146,21 +148,87 @@ pub(super) async fn find(
          LEFT JOIN curations c ON c.server_id = t.server_id AND c.tool_name = t.name",
     );
     narrow(&mut list, finder);
-    list.push(" ORDER BY s.name, t.position, t.id LIMIT ").push_bind(i64::from(page.limit));
-    list.push(" OFFSET ").push_bind(i64::from(page.offset));
-    let rows = list.build().fetch_all(db).await?;
-    Ok(Slice { items: rows.iter().map(record).collect::<Result<_, _>>()?, total: total.cast_unsigned() })
+    cut(&mut list, page);
+    let rows = list.build().fetch_all(&mut *db).await?;
+    let mut skills = skills(db, finder, page).await?;
+    let record = |row: &SqliteRow| {
+        let tool = record(row)?;
+        Ok(ToolRecord { skills: skills.remove(&tool.id).unwrap_or_default(), ..tool })
+    };
+    Ok(Slice { items: rows.iter().map(record).collect::<Result<_, Fault>>()?, total: total.cast_unsigned() })
+}
+
+/// What the tools of a page can do: one more look at the same page, however long it is.
+async fn skills(
+    db: &mut SqliteConnection,
+    finder: &ToolFinder,
+    page: Page,
+) -> Result<HashMap<ToolId, Vec<Assignment>>, Fault> {
+    let mut query = QueryBuilder::new(
+        "SELECT p.id, a.* FROM
+             (SELECT t.id, t.server_id, t.name FROM servers s JOIN tools t ON t.server_id = s.id",
+    );
+    narrow(&mut query, finder);
+    cut(&mut query, page);
+    query.push(
+        ") p JOIN skill_assignments a ON a.server_id = p.server_id AND a.tool_name = p.name
+         ORDER BY p.id, a.is_primary DESC, a.confidence DESC, a.skill_id",
+    );
+    let mut found: HashMap<ToolId, Vec<Assignment>> = HashMap::new();
+    for row in query.build().fetch_all(db).await? {
+        let assignment = classifications::assignment(&row)?.assignment;
+        found.entry(ToolId(row.try_get("id")?)).or_default().push(assignment);
+    }
+    Ok(found)
 }
 
 /// Written out one by one, so that each way of looking has its index.
 fn narrow(query: &mut QueryBuilder<Sqlite>, finder: &ToolFinder) {
-    query.push(" WHERE s.workspace = ").push_bind(finder.workspace.as_str().to_owned());
+    // The plus keeps SQLite from going through all servers where it is told which tools are meant.
+    query.push(if finder.among.is_some() { " WHERE +s.workspace = " } else { " WHERE s.workspace = " });
+    query.push_bind(finder.workspace.as_str().to_owned());
     if let Some(server) = finder.server {
         query.push(" AND s.id = ").push_bind(server.to_string());
     }
     if let Some(name) = &finder.name {
         query.push(" AND t.name = ").push_bind(name.clone());
     }
+    if let Some(skill) = &finder.skill {
+        query.push(
+            " AND EXISTS (SELECT 1 FROM skill_assignments h
+                          WHERE h.server_id = t.server_id AND h.tool_name = t.name AND h.skill_id = ",
+        );
+        query.push_bind(skill.to_string()).push(")");
+    }
+    match &finder.among {
+        None => {}
+        Some(Among::Ids(ids)) => {
+            query.push(" AND t.id IN (");
+            let mut listed = query.separated(", ");
+            for id in ids {
+                listed.push_bind(id.0);
+            }
+            query.push(")");
+        }
+        Some(Among::Names(names)) => {
+            query.push(" AND t.id IN (");
+            // A list without rows is no SQL, and this one finds nothing.
+            if !names.is_empty() {
+                query.push("SELECT n.id FROM (");
+                query.push_values(names, |mut pair, (server, name)| {
+                    pair.push_bind(server.to_string()).push_bind(name.clone());
+                });
+                query.push(") v JOIN tools n ON n.server_id = v.column1 AND n.name = v.column2");
+            }
+            query.push(")");
+        }
+    }
+}
+
+/// The page of the list in its order.
+fn cut(query: &mut QueryBuilder<Sqlite>, page: Page) {
+    query.push(" ORDER BY s.name, t.position, t.id LIMIT ").push_bind(i64::from(page.limit));
+    query.push(" OFFSET ").push_bind(i64::from(page.offset));
 }
 
 pub(super) async fn curate(
@@ -218,6 +286,7 @@ fn record(row: &SqliteRow) -> Result<ToolRecord, Fault> {
             Some(is_enabled) => Curation { is_enabled, description: row.try_get("curated_description")? },
             None => Curation::default(),
         },
+        skills: Vec::new(),
         first_seen_at: servers::moment(row, "first_seen_at")?,
         changed_at: changed_at.map(Moment::from_millis),
     })

@@ -52,8 +52,3 @@ pub(super) async fn put(
         .await?;
     Ok(())
 }
-
-pub(super) async fn forget(db: &mut SqliteConnection, except: &str) -> Result<(), Fault> {
-    sqlx::query("DELETE FROM vectors WHERE model <> ?").bind(except).execute(db).await?;
-    Ok(())
-}

@@ -3,8 +3,8 @@
 use super::skills::id;
 use super::{added, defined, draft, drafts};
 use crate::{
-    Assignment, AssignmentFinder, AssignmentRecord, ClassificationRecord, Overwrite, Store, StoreError,
-    ToolSkills,
+    Assignment, AssignmentFinder, AssignmentRecord, ClassificationRecord, Overwrite, Page, Store, StoreError,
+    ToolFinder, ToolSkills,
 };
 use portolan_model::{Classification, ServerId, SkillSource, Workspace, fingerprint};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) async fn assigned(store: &dyn Store, server: ServerId, tool: &str) ->
 }
 
 pub(super) async fn states(store: &dyn Store, server: ServerId) -> Vec<(String, Classification)> {
-    let records = store.classifications(server).await.unwrap();
+    let records = store.classifications(server, None).await.unwrap();
     records.into_iter().map(|record| (record.tool, record.state)).collect()
 }
 
@@ -81,6 +81,56 @@ pub(crate) async fn br_004_the_skills_of_a_tool_come_primary_first(store: Arc<dy
     assert_eq!(assigned(&*store, server.id, "one").await, of_two);
 }
 
+pub(crate) async fn br_004_a_page_of_tools_comes_with_their_skills(store: Arc<dyn Store>) {
+    let (server, other) = (added(&*store, "github").await, added(&*store, "other").await);
+    store.put_tools(server.id, &drafts(&["one", "two", "three"])).await.unwrap();
+    store.put_tools(other.id, &drafts(&["two"])).await.unwrap();
+    let from = SkillSource::Llm;
+    let of_two =
+        [assignment("c", 0.5, from).primary(), assignment("a", 0.9, from), assignment("b", 0.6, from)];
+    let of_three = [assignment("a", 1.0, SkillSource::Human).primary()];
+    let tools = [of_tool("two", &of_two), of_tool("three", &of_three), of_tool("gone", &of_three)];
+    store.assign_skills(server.id, &tools, Overwrite::KeepPersons).await.unwrap();
+    let find = async |finder: ToolFinder, page: Page| {
+        let found = store.tools(&finder, page).await.unwrap();
+        let shown = found.items.into_iter().map(|tool| (tool.name, tool.skills));
+        (shown.collect::<Vec<_>>(), found.total)
+    };
+    let (two, three) = (("two".to_owned(), of_two.to_vec()), ("three".to_owned(), of_three.to_vec()));
+    let all = vec![("one".to_owned(), vec![]), two.clone(), three.clone(), ("two".to_owned(), vec![])];
+    assert_eq!(find(ToolFinder::default(), Page::ALL).await, (all, 4));
+    let middle = Page { limit: 1, offset: 1 };
+    assert_eq!(find(ToolFinder::default(), middle).await, (vec![two.clone()], 4));
+    let with = |skill: &str| ToolFinder { skill: Some(id(skill)), ..ToolFinder::default() };
+    assert_eq!(find(with("a"), Page::ALL).await, (vec![two.clone(), three.clone()], 2));
+    assert_eq!(find(with("a"), middle).await, (vec![three], 2));
+    assert_eq!(find(with("b"), Page::ALL).await, (vec![two], 1));
+    assert_eq!(find(with("none"), Page::ALL).await, (vec![], 0));
+}
+
+pub(crate) async fn br_008_tools_are_counted_by_skill_as_long_as_they_are_there(store: Arc<dyn Store>) {
+    let (server, other) = (added(&*store, "github").await, added(&*store, "other").await);
+    let from = SkillSource::Embedding;
+    let both = [assignment("a", 0.9, from).primary(), assignment("b", 0.6, from)];
+    for server in [&server, &other] {
+        store.put_tools(server.id, &drafts(&["one", "two", "bare"])).await.unwrap();
+        let tools = [of_tool("one", &both), of_tool("two", &both[..1]), of_tool("bare", &[])];
+        store.assign_skills(server.id, &tools, Overwrite::KeepPersons).await.unwrap();
+    }
+    let counted = async || {
+        let mut counts = store.skill_counts(&Workspace::default()).await.unwrap();
+        counts.sort();
+        (counts, store.classified_tools(&Workspace::default()).await.unwrap())
+    };
+    assert_eq!(counted().await, (vec![(id("a"), 4), (id("b"), 2)], 4));
+    store.put_tools(server.id, &drafts(&["two"])).await.unwrap();
+    assert_eq!(counted().await, (vec![(id("a"), 3), (id("b"), 1)], 3));
+    store.remove_server(other.id).await.unwrap();
+    assert_eq!(counted().await, (vec![(id("a"), 1)], 1));
+    assert_eq!(store.skill_counts(&"other".into()).await.unwrap(), []);
+    assert_eq!(store.classified_tools(&"other".into()).await.unwrap(), 0);
+}
+
 pub(crate) async fn br_004_a_persons_assignment_is_overwritten_by_force_alone(store: Arc<dyn Store>) {
     let server = added(&*store, "github").await;
     let persons = [assignment("a", 1.0, SkillSource::Human).primary()];
@@ -90,7 +140,7 @@ pub(crate) async fn br_004_a_persons_assignment_is_overwritten_by_force_alone(st
     store.assign_skills(server.id, std::slice::from_ref(&changed), Overwrite::KeepPersons).await.unwrap();
     assert_eq!(assigned(&*store, server.id, "one").await, persons);
     // It counts as looked at all the same.
-    assert_eq!(store.classifications(server.id).await.unwrap()[0].fingerprint, "new");
+    assert_eq!(store.classifications(server.id, None).await.unwrap()[0].fingerprint, "new");
     store.assign_skills(server.id, &[changed], Overwrite::Everything).await.unwrap();
     assert_eq!(assigned(&*store, server.id, "one").await, machines);
 }
@@ -126,7 +176,7 @@ pub(crate) async fn how_far_a_tool_is_reads_back_as_it_was_written(store: Arc<dy
     let failed =
         [unclassified("one", 3), ClassificationRecord { last_error: None, ..unclassified("two", 0) }];
     store.put_classifications(server.id, &failed).await.unwrap();
-    assert_eq!(store.classifications(server.id).await.unwrap(), failed);
+    assert_eq!(store.classifications(server.id, None).await.unwrap(), failed);
     let classified = ClassificationRecord {
         tool: "one".to_owned(),
         state: Classification::Classified,
@@ -135,7 +185,10 @@ pub(crate) async fn how_far_a_tool_is_reads_back_as_it_was_written(store: Arc<dy
         last_error: None,
     };
     store.assign_skills(server.id, &[of_tool("one", &[])], Overwrite::KeepPersons).await.unwrap();
-    assert_eq!(store.classifications(server.id).await.unwrap(), [classified, failed[1].clone()]);
+    assert_eq!(store.classifications(server.id, None).await.unwrap(), [classified, failed[1].clone()]);
+    let two = ["two".to_owned(), "three".to_owned()];
+    assert_eq!(store.classifications(server.id, Some(&two)).await.unwrap(), failed[1..]);
+    assert_eq!(store.classifications(server.id, Some(&[])).await.unwrap(), []);
 }
 
 pub(crate) async fn ec_009_what_is_not_classified_or_has_changed_is_open(store: Arc<dyn Store>) {

@@ -68,6 +68,7 @@ pub(crate) async fn an_approved_suggestion_is_a_skill_that_its_tools_have(store:
         panic!("not settled");
     };
     assert_eq!((settled.state, &settled.skill), (SuggestionState::Approved, &Some(id("gardening"))));
+    assert_eq!(store.suggestion(suggestion).await.unwrap().as_ref(), Some(&settled));
     assert_eq!(all(&*store, None).await, [settled]);
     assert_eq!(store.skills(&Workspace::default()).await.unwrap(), [skill("gardening")]);
     for tool in ["one", "two"] {
@@ -112,6 +113,7 @@ pub(crate) async fn a_suggestion_is_settled_once(store: Arc<dyn Store>) {
     check_given(&assigned(&*store, server.id, "one").await, "gardening");
     let nobodys = store.settle_suggestion(SuggestionId(0), &Verdict::Reject, AT).await.unwrap();
     assert_eq!(nobodys, Settled::NoSuchSuggestion);
+    assert_eq!(store.suggestion(SuggestionId(0)).await.unwrap(), None);
 }
 
 pub(crate) async fn a_tool_that_waits_for_its_suggestion_is_not_open_until_it_changes(store: Arc<dyn Store>) {

@@ -1,7 +1,7 @@
 //! Tools: the difference between two lists, and ways to find one.
 
 use super::{added, all_tools, defined, draft, drafts, names, of_server, server};
-use crate::{Page, ServerRecord, Store, StoreError, ToolDraft, ToolFinder, ToolRecord, ToolsChange};
+use crate::{Among, Page, ServerRecord, Store, StoreError, ToolDraft, ToolFinder, ToolRecord, ToolsChange};
 use portolan_model::{Moment, ServerId, ToolId};
 use std::sync::Arc;
 
@@ -167,6 +167,40 @@ pub(crate) async fn tools_are_found_by_workspace_server_and_name(store: Arc<dyn 
         assert_eq!(shown, expected, "{finder:?}");
         assert_eq!(found.total, expected.len() as u64, "{finder:?}");
     }
+}
+
+pub(crate) async fn tools_at_hand_are_found_by_id_or_by_server_and_name(store: Arc<dyn Store>) {
+    let (beta, alpha) = (added(&*store, "beta").await, added(&*store, "alpha").await);
+    let theirs = ServerRecord { workspace: "theirs".into(), ..server("gamma") };
+    store.add_server(&theirs).await.unwrap();
+    for server in [&beta, &alpha, &theirs] {
+        store.put_tools(server.id, &drafts(&["one", "t\0wo", "two"])).await.unwrap();
+    }
+    let find = async |among: Among, page: Page| {
+        let finder = ToolFinder { among: Some(among), ..ToolFinder::default() };
+        let found = store.tools(&finder, page).await.unwrap();
+        let name = |tool: &ToolRecord| format!("{}.{}", tool.server_name, tool.name);
+        (found.items.iter().map(name).collect::<Vec<_>>(), found.total)
+    };
+    let named = |wanted: &[(ServerId, &str)]| {
+        Among::Names(wanted.iter().map(|(server, name)| (*server, (*name).to_owned())).collect())
+    };
+    let wanted =
+        [(beta.id, "two"), (alpha.id, "t\0wo"), (beta.id, "none"), (beta.id, "two"), (theirs.id, "one")];
+    let expected = (vec!["alpha.t\0wo".to_owned(), "beta.two".to_owned()], 2);
+    assert_eq!(find(named(&wanted), Page::ALL).await, expected);
+    assert_eq!(find(named(&wanted), Page { limit: 1, offset: 1 }).await, (vec!["beta.two".to_owned()], 2));
+    assert_eq!(find(named(&[]), Page::ALL).await, (vec![], 0));
+    let first = ids(&tools_of(&*store, beta.id).await)[0];
+    let in_theirs = ToolFinder { workspace: "theirs".into(), ..ToolFinder::default() };
+    let foreign = store.tools(&in_theirs, Page::ALL).await.unwrap().items[0].id;
+    let by_id = Among::Ids(vec![first, ToolId(0), foreign, first]);
+    assert_eq!(find(by_id, Page::ALL).await, (vec!["beta.one".to_owned()], 1));
+    assert_eq!(find(Among::Ids(Vec::new()), Page::ALL).await, (vec![], 0));
+    let many = (0..3000).map(|n| (alpha.id, format!("{n}"))).chain([(alpha.id, "one".to_owned())]);
+    assert_eq!(find(Among::Names(many.collect()), Page::ALL).await.1, 1);
+    let elsewhere = ToolFinder { among: Some(Among::Ids(vec![first])), ..of_server(alpha.id) };
+    assert_eq!(store.tools(&elsewhere, Page::ALL).await.unwrap().total, 0);
 }
 
 pub(crate) async fn a_page_is_a_window_on_the_whole(store: Arc<dyn Store>) {

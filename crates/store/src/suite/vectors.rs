@@ -32,12 +32,3 @@ pub(crate) async fn more_vectors_than_a_statement_takes_go_in_and_come_back(stor
     let hashes: Vec<&str> = many.iter().map(|record| record.text_hash.as_str()).collect();
     assert_eq!(found(&store, "m", &hashes).await, many);
 }
-
-pub(crate) async fn the_vectors_of_other_models_are_forgotten(store: Arc<dyn Store>) {
-    for model in ["old", "new"] {
-        store.put_vectors(model, &[record("a", model.as_bytes())]).await.unwrap();
-    }
-    store.forget_vectors_except("new").await.unwrap();
-    assert_eq!(found(&store, "old", &["a"]).await, []);
-    assert_eq!(found(&store, "new", &["a"]).await, [record("a", b"new")]);
-}
