@@ -27,6 +27,7 @@ use utoipa::{IntoResponses, OpenApi as _};
         (name = "skills", description = "What tools can do, and how sure that is."),
         (name = "search", description = "The right tools for what is to be done."),
         (name = "calls", description = "Calls of tools."),
+        (name = "questions", description = "Questions to many servers, and to the agent of one."),
         (name = "overview", description = "Everything at once."),
         (name = "secrets", description = "Values that servers need and nobody may read."),
         (name = "probes", description = "For what watches Portolan from outside."),
@@ -102,6 +103,10 @@ problems! {
     Spawns: 403;
     /// It calls a tool.
     Calls: 400, 404, 502, 503, 504;
+    /// It asks several servers.
+    Asks: 503;
+    /// It is let in one after the other, and so often.
+    Limited: 429, 503;
     /// It says whether Portolan is ready.
     Unready: 500, 503;
 }
@@ -116,6 +121,7 @@ fn problem(status: u16) -> (String, RefOr<Response>) {
         413 => "The body is too large.",
         415 => "The body is not `application/json`.",
         422 => "Something in the request cannot be taken; `errors` says what.",
+        429 => "This was asked too often.",
         502 => "The server behind answered with an error, or with something that is no answer.",
         503 => "The server behind or the store is not there right now.",
         504 => "The server behind did not answer in time.",
@@ -124,7 +130,7 @@ fn problem(status: u16) -> (String, RefOr<Response>) {
     };
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
     let mut response = ResponseBuilder::new().description(about).content(MEDIA_TYPE, content);
-    if status == 503 {
+    if matches!(status, 429 | 503) {
         response = response.header("Retry-After", retry_after());
     }
     (status.to_string(), response.build().into())

@@ -3,6 +3,7 @@
 //! What a route takes and gives is written in its function, and the description at `/openapi.json` comes from there.
 //! Host and Origin have been checked before a request gets here.
 
+mod ask;
 mod body;
 mod calls;
 mod document;
@@ -23,6 +24,7 @@ mod tools;
 use axum::extract::FromRef;
 use body::BodyLimit;
 use bytes::Bytes;
+use portolan_ask::Asker;
 use portolan_finder::Finder;
 use portolan_registry::Registry;
 use portolan_router::Router;
@@ -39,6 +41,7 @@ pub struct Admin {
     pub router: Arc<Router>,
     pub finder: Arc<Finder>,
     pub sorter: Arc<Sorter>,
+    pub asker: Arc<Asker>,
     pub options: Options,
 }
 
@@ -98,6 +101,10 @@ fn table() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(calls::execute_tool))
         .routes(routes!(search::search))
         .routes(routes!(search::search_bare))
+        .routes(routes!(ask::query_servers))
+        .routes(routes!(ask::agents::list_agents))
+        .routes(routes!(ask::agents::get_agent))
+        .routes(routes!(ask::agents::query_agent))
         .routes(routes!(skills::list_skills, skills::add_skill))
         .routes(routes!(skills::get_skill, skills::change_skill, skills::remove_skill))
         .routes(routes!(skills::list_tools_of_skill))

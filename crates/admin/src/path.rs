@@ -1,4 +1,4 @@
-//! What a path names: a server, a tool, a skill, a suggestion, or a secret.
+//! What a path names: a server, its agent, a tool, a skill, a suggestion, or a secret.
 
 use crate::problem::{Code, FieldError, Refusal};
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -94,6 +94,22 @@ impl IntoParams for ToolKey {
         let about = "The name that the server itself gives the tool, percent-encoded.";
         params.push(parameter("name", about, ObjectBuilder::new().min_length(Some(1))));
         params
+    }
+}
+
+/// The agent of a server, by the server's UUID or its name.
+pub(crate) struct ConnectorKey(pub(crate) String);
+
+impl Named for ConnectorKey {
+    fn read(params: &RawPathParams) -> Result<Self, Refusal> {
+        Ok(Self(part(params, "connector")))
+    }
+}
+
+impl IntoParams for ConnectorKey {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let about = "The UUID of the agent's server, or its name.";
+        vec![parameter("connector", about, ObjectBuilder::new().min_length(Some(1)))]
     }
 }
 

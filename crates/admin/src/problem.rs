@@ -10,7 +10,9 @@ use portolan_registry::{FieldProblem, RegistryError, StoreError};
 use portolan_router::{CallError, RouteError, Unavailable, Unresolved};
 use portolan_skills::SkillError;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
+use std::time::Duration;
 use utoipa::ToSchema;
 
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
@@ -35,7 +37,7 @@ pub(crate) struct Problem {
     #[schema(example = "Server not found: github")]
     detail: String,
     error_code: Code,
-    /// With 422: everything that cannot be taken.
+    /// With 422: everything that cannot be taken. With `AGGREGATION_FAILED`: why each server did not answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<FieldError>,
     /// With `INVALID_JSON`: where the body stops being JSON.
@@ -68,6 +70,20 @@ pub(crate) struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = serde_json::Value, required = false)]
     upstream: Option<Box<RawValue>>,
+    /// With `AGGREGATION_FAILED`: the servers that were asked.
+    #[serde(rename = "attemptedServers", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    attempted_servers: Option<Vec<String>>,
+    /// The same as a JSON-RPC error, where MCP has one for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = -32602)]
+    code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = serde_json::Value, required = false)]
+    data: Option<Value>,
     #[serde(skip)]
     retry_after: Option<u32>,
 }
@@ -108,6 +124,10 @@ impl Refusal {
             error_message: None,
             tool: None,
             upstream: None,
+            attempted_servers: None,
+            code: None,
+            message: None,
+            data: None,
             retry_after: None,
         }))
     }
@@ -142,6 +162,20 @@ impl Refusal {
         refusal
     }
 
+    /// A question that none of these servers answered.
+    pub(crate) fn unanswered(detail: &str, servers: Vec<String>, errors: Vec<FieldError>) -> Self {
+        let mut refusal = Self::new(Code::AggregationFailed, detail);
+        refusal.0.attempted_servers = Some(servers);
+        refusal.0.errors = errors;
+        refusal
+    }
+
+    /// Says beside how MCP says it.
+    pub(crate) fn said_as(mut self, code: i64, message: impl Into<String>, data: Value) -> Self {
+        (self.0.code, self.0.message, self.0.data) = (Some(code), Some(message.into()), Some(data));
+        self
+    }
+
     pub(crate) fn of_server(mut self, server: &str) -> Self {
         self.0.server = Some(server.to_owned());
         self
@@ -159,8 +193,15 @@ impl Refusal {
         self
     }
 
-    fn later(mut self) -> Self {
+    pub(crate) fn later(mut self) -> Self {
         self.0.retry_after = Some(SOON);
+        self
+    }
+
+    /// In whole seconds, so that nobody comes back too early.
+    pub(crate) fn after(mut self, wait: Duration) -> Self {
+        let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+        self.0.retry_after = Some(u32::try_from(seconds).unwrap_or(u32::MAX).max(SOON));
         self
     }
 

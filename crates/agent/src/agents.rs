@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, owner};
-use crate::ask::Ask;
+use crate::ask::{Ask, USUAL_TOOLS};
 use crate::query::{Query, With};
 use crate::report::{Failure, Report};
 use crate::tally::{Tally, spent};
@@ -62,6 +62,8 @@ pub struct Options {
     pub call_time: Duration,
     /// Calls of one turn that run at once.
     pub side_by_side: usize,
+    /// Calls that a query may make where nobody says how many.
+    pub usual_tools: u32,
 }
 
 impl Default for Options {
@@ -72,6 +74,7 @@ impl Default for Options {
             query_time: Duration::from_mins(2),
             call_time: Duration::from_mins(1),
             side_by_side: 4,
+            usual_tools: USUAL_TOOLS,
         }
     }
 }
@@ -165,6 +168,10 @@ impl Agents {
     /// By the server's id or its name.
     pub fn find(&self, connector: &str) -> Option<Standing> {
         self.agent(connector).map(|agent| self.standing(&agent))
+    }
+
+    pub fn usual_tools(&self) -> u32 {
+        self.options.usual_tools
     }
 
     pub fn under_way(&self) -> UnderWay {

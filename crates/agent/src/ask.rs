@@ -17,8 +17,8 @@ pub struct Ask {
     pub query: String,
     /// What the caller knows already.
     pub context: Option<String>,
-    /// How many calls the agent may make.
-    pub max_tools: u32,
+    /// How many calls the agent may make; the usual number where nothing is said.
+    pub max_tools: Option<u32>,
     pub destructive: Destructive,
 }
 
@@ -90,14 +90,14 @@ fn bounded(field: &'static str, text: &str, longest: usize) -> Result<(), BadAsk
 }
 
 /// 0 is the same as nothing. Models write whole numbers as `10.0` at times.
-fn max_tools(value: Option<&Value>) -> Result<u32, BadAsk> {
-    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(USUAL_TOOLS) };
+fn max_tools(value: Option<&Value>) -> Result<Option<u32>, BadAsk> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
     let wrong = || bad("maxTools", &format!("must be a whole number from 1 to {MOST_TOOLS}"));
     // Written out, a whole number has no point whatever it was read from.
     let number: u32 = value.as_f64().and_then(|number| number.to_string().parse().ok()).ok_or_else(wrong)?;
     match number {
-        0 => Ok(USUAL_TOOLS),
-        1..=MOST_TOOLS => Ok(number),
+        0 => Ok(None),
+        1..=MOST_TOOLS => Ok(Some(number)),
         _ => Err(wrong()),
     }
 }
@@ -132,7 +132,7 @@ mod tests {
             connector: "github".to_owned(),
             query: "open issues".to_owned(),
             context: None,
-            max_tools: 10,
+            max_tools: None,
             destructive: Destructive::IfConfirmed,
         };
         assert_eq!(ask, usual);
@@ -142,7 +142,7 @@ mod tests {
         });
         let expected = Ask {
             context: Some("of last week".to_owned()),
-            max_tools: 3,
+            max_tools: Some(3),
             destructive: Destructive::Allowed,
             ..usual
         };
@@ -170,6 +170,6 @@ mod tests {
         let long = "x".repeat(LONGEST_QUERY + 1);
         check_refused(json!({ "query": long }), "query: must have at most 32768 bytes; it has 32769");
         assert_eq!(Ask::read(&json!([])).unwrap_err().to_string(), "arguments: must be a JSON object");
-        assert_eq!(Ask::read_for("x", &json!({ "query": "q", "maxTools": 0 })).unwrap().max_tools, 10);
+        assert_eq!(Ask::read_for("x", &json!({ "query": "q", "maxTools": 0 })).unwrap().max_tools, None);
     }
 }

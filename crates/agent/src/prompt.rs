@@ -142,7 +142,7 @@ mod tests {
             connector: "github".to_owned(),
             query: "open issues".to_owned(),
             context: None,
-            max_tools: 1,
+            max_tools: Some(1),
             destructive: Destructive::IfConfirmed,
         };
         assert_eq!(user(&ask), "open issues");

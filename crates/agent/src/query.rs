@@ -122,7 +122,7 @@ impl Query<'_> {
     fn bounds(&self, mind: &Mind) -> Bounds {
         Bounds {
             permission: self.permission(mind),
-            calls: self.ask.max_tools,
+            calls: self.ask.max_tools.unwrap_or(self.options.usual_tools),
             side_by_side: self.options.side_by_side,
             call_time: self.options.call_time,
             until: self.began + self.options.query_time * 4 / 5,

@@ -89,7 +89,7 @@ impl Failure {
 
 impl Report {
     /// A query that came to nothing before it began.
-    pub(crate) fn refused(connector_id: &str, connector_name: &str, failure: Failure) -> Self {
+    pub fn refused(connector_id: &str, connector_name: &str, failure: Failure) -> Self {
         Self {
             connector_id: connector_id.to_owned(),
             connector_name: connector_name.to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::ask::{MOST_TOOLS, USUAL_TOOLS};
+use crate::ask::MOST_TOOLS;
 
 pub const NAME: &str = "query_mcp_connector";
 
@@ -10,8 +10,9 @@ const DESCRIPTION: &str = "Execute a query using a specific MCP connector agent.
      analyze the query, select relevant tools, determine execution order, and synthesize results. Use this when you need \
      capabilities from external MCP connectors like GitHub, Linear, Jira, custom APIs, etc.";
 
-/// Its definition. `connectors` are the names of those that whoever lists it may ask.
-pub fn definition(connectors: &[&str]) -> Value {
+/// Its definition. `connectors` are the names of those that whoever lists it may ask, `usual_tools` the calls that a query may make
+/// where nobody says how many.
+pub fn definition(connectors: &[&str], usual_tools: u32) -> Value {
     let description = match connectors {
         [] => DESCRIPTION.to_owned(),
         names => format!("{DESCRIPTION} Connectors right now: {}.", names.join(", ")),
@@ -20,7 +21,7 @@ pub fn definition(connectors: &[&str]) -> Value {
         "name": NAME,
         "title": "Ask a connector",
         "description": description,
-        "inputSchema": input_schema(),
+        "inputSchema": input_schema(usual_tools),
         "outputSchema": output_schema(),
         // What the agent does depends on its server's tools: it may change things, and reaches out.
         "annotations": {
@@ -29,7 +30,7 @@ pub fn definition(connectors: &[&str]) -> Value {
     })
 }
 
-fn input_schema() -> Value {
+fn input_schema(usual_tools: u32) -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -47,7 +48,7 @@ fn input_schema() -> Value {
                 "description": "Additional context from previous interactions that might help the connector agent",
             },
             "maxTools": {
-                "type": "integer", "minimum": 0, "maximum": MOST_TOOLS, "default": USUAL_TOOLS,
+                "type": "integer", "minimum": 0, "maximum": MOST_TOOLS, "default": usual_tools,
                 "description": "Maximum number of tools the connector agent can use",
             },
             "allowDestructive": {
@@ -96,9 +97,9 @@ mod tests {
 
     #[test]
     fn the_definition_names_the_connectors_and_is_a_built_in_s() {
-        let tool = definition(&["github", "linear"]);
+        let tool = definition(&["github", "linear"], 10);
         assert!(tool["description"].as_str().unwrap().ends_with("Connectors right now: github, linear."));
-        assert!(definition(&[])["description"].as_str().unwrap().ends_with("custom APIs, etc."));
+        assert!(definition(&[], 10)["description"].as_str().unwrap().ends_with("custom APIs, etc."));
         assert!(portolan_model::name::BUILT_IN.contains(&tool["name"].as_str().unwrap()));
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn call_tool() -> Option<Tool> {
     )
 }
 
-fn tool(name: &str, definition: &Value) -> Option<Tool> {
+pub(crate) fn tool(name: &str, definition: &Value) -> Option<Tool> {
     let definition = serde_json::value::to_raw_value(definition).ok()?;
     Some(Tool { name: name.into(), definition })
 }

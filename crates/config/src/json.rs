@@ -4,6 +4,7 @@ mod lenient;
 
 use crate::problem::{Code, Problem};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -69,6 +70,21 @@ impl Json {
             Self::Text(_) => "a text",
             Self::List(_) => "an array",
             Self::Object(_) => "an object",
+        }
+    }
+
+    /// The same as everybody else has it, for what is passed on rather than read.
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            // Its digits were written from a number, so they are one.
+            Self::Number(digits) => digits.parse().map_or(Value::Null, Value::Number),
+            Self::Text(text) => Value::String(text.clone()),
+            Self::List(items) => items.iter().map(Self::to_value).collect(),
+            Self::Object(object) => {
+                object.iter().map(|(key, value)| (key.to_owned(), value.to_value())).collect()
+            }
         }
     }
 
@@ -266,5 +282,12 @@ mod tests {
             Json::Object(Object::default()),
         ];
         assert_eq!(json, Json::List(expected));
+    }
+
+    #[test]
+    fn what_is_passed_on_is_what_was_written() {
+        let text = r#"{"a": [null, true, -1, 2.5, 1e300, 18446744073709551615, "é\n"], "b": {"c": {}}}"#;
+        let expected: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(Json::parse(text).unwrap().to_value(), expected);
     }
 }

@@ -25,9 +25,10 @@ pub use settings::layers::{Flags, Loaded, Origin, SettingsErrors, SettingsProble
 pub use settings::llm::{Home, ProviderSetting, llm_key};
 pub use settings::places::{data_folder, key_file, search_key, secret_key};
 pub use settings::profiles::Profiles;
+pub use settings::query::{QueryRoute, Weights};
 pub use settings::url::HttpUrl;
 pub use settings::{
-    EmbeddingsSetting, Limits, LlmSettings, NamesSetting, SearchSettings, SecretSettings, Settings,
-    StdioRegister, StdioSettings,
+    AgentsSettings, EmbeddingsSetting, Limits, LlmSettings, NamesSetting, QuerySettings, SearchSettings,
+    SecretSettings, Settings, StdioRegister, StdioSettings,
 };
 pub use watch::{Changes, WatchError, watch};

@@ -1,6 +1,7 @@
 //! The servers file of Claude Desktop, VS Code and their kin becomes a list of server specs.
 
 mod entry;
+mod query;
 mod reader;
 
 pub(crate) use entry::{NO_WEB_ADDRESS, is_disabled, is_web_address, read as read_entry};

@@ -7,15 +7,17 @@ pub mod layers;
 pub mod llm;
 pub mod places;
 pub mod profiles;
+pub mod query;
 pub mod url;
 
 use dollars::Dollars;
 use kind::{
-    Address, Anything, Bytes, Chosen, Count, Embeddings, FilePath, FolderPath, Kind, Limit, List, Money,
-    Names, Number, Place, Provider, Registering, Shown, Switch, Text, Time, Wait, WebAddress,
+    Address, Anything, Bytes, Calls, Chosen, Count, Embeddings, FilePath, FolderPath, Kind, Limit, List,
+    Money, Names, Number, Place, Provider, Registering, Shown, Switch, Text, Time, Wait, WebAddress,
 };
 use llm::ProviderSetting;
 use portolan_model::{Exposure, ServerName};
+use query::{QueryRoute, Weights};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,7 +72,7 @@ impl Setting {
 
 /// The whole table, in the order of the documentation.
 pub(crate) fn table() -> impl Iterator<Item = &'static Setting> {
-    [GENERAL, LIMITS, SEARCH, LLM, SECRETS, STDIO].into_iter().flatten()
+    [GENERAL, LIMITS, SEARCH, LLM, QUERY, AGENTS, SECRETS, STDIO].into_iter().flatten()
 }
 
 /// A struct, its defaults and its rows of the table from one list, so that no two of them can disagree.
@@ -125,7 +127,7 @@ section! {
     names: NamesSetting as Names = NamesSetting::Auto;
     /// The profile of `portolan.toml` that clients get which name none; without it they get everything.
     profile: Option<ServerName> as Chosen = None;
-    /// How tools are shown to clients that come without a profile: all of them, or only those that find and call the others.
+    /// How tools are shown to clients that come without a profile: all of them, only those that find and call the others, or only those that ask servers in plain words.
     exposure: Exposure as Shown = Exposure::All;
     /// The name that Portolan announces to clients.
     name: String as Text = "portolan".to_owned();
@@ -151,6 +153,8 @@ section! {
     section stdio: StdioSettings;
     section search: SearchSettings;
     section llm: LlmSettings;
+    section query: QuerySettings;
+    section agents: AgentsSettings;
     section profiles: profiles::Profiles;
 }
 
@@ -229,6 +233,37 @@ section! {
 }
 
 section! {
+    /// How one question goes to many servers.
+    QuerySettings, rows QUERY, prefix "query.", in |settings| settings.query;
+
+    /// How long one server may take to answer a question that goes to many; one that is late is named and not waited for.
+    server_timeout: Duration as Time = Duration::from_secs(3);
+    /// How long such a question may take in all.
+    timeout: Duration as Time = Duration::from_secs(5);
+
+    section weights: Weights;
+    section routes: Vec<QueryRoute>;
+}
+
+section! {
+    /// What the agents of servers may use.
+    AgentsSettings, rows AGENTS, prefix "agents.", in |settings| settings.agents;
+
+    /// Questions that one agent may be asked in a minute.
+    queries_per_minute: Option<u32> as Limit<u32> = None;
+    /// Tokens of the model in `[llm]` that one agent may use on one day (of UTC).
+    tokens_per_day: Option<u64> as Limit<u64> = None;
+    /// What one agent may spend on one day (of UTC), by the prices in `[llm]`.
+    budget: Option<Dollars> as Money = None;
+    /// Calls that an agent may make for one question, where the question does not say.
+    max_tools: u32 as Calls = 10;
+    /// How long one question to an agent may take, its wait for a turn included.
+    timeout: Duration as Time = Duration::from_mins(2);
+    /// Questions that all agents together work on at once; more wait for their turn.
+    at_once: usize as Count = 32;
+}
+
+section! {
     /// What `${NAME}` may mean in a server that was registered over REST, and what seals it.
     SecretSettings, rows SECRETS, prefix "secrets.", in |settings| settings.secrets;
 
@@ -272,6 +307,12 @@ mod tests {
         assert_eq!((limits.servers, limits.tools_per_server, limits.tools), (1000, 10_000, 100_000));
         assert_eq!(limits.call_timeout, Duration::from_mins(1));
         assert_eq!(Settings::default().listen.to_string(), "127.0.0.1:7777");
+    }
+
+    #[test]
+    fn the_times_of_a_question_to_many_servers_are_those_of_the_contract() {
+        let QuerySettings { server_timeout, timeout, .. } = QuerySettings::default();
+        assert_eq!((server_timeout, timeout), (Duration::from_secs(3), Duration::from_secs(5)));
     }
 
     #[test]

@@ -198,6 +198,13 @@ impl Finder {
         Found { tools, skills, strategy, searched, words_only: understood.err(), embedding, searching }
     }
 
+    /// What texts mean, by whoever understands queries right now; `None` where nobody does in time.
+    pub async fn meanings(&self, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
+        let board = self.board.load_full();
+        let embedder = board.before.as_ref().or(self.parts.embedder.as_ref())?;
+        timeout(PATIENCE, embedder.embed(texts, Haste::Query)).await.ok()?.ok()
+    }
+
     /// Whether there is such a skill, as far as search has heard.
     pub fn knows_skill(&self, skill: &SkillId) -> bool {
         self.shelf.load().has(skill)

@@ -138,7 +138,7 @@ impl Front {
             self.router.set_level(level.min(UNASKED)).await;
         }
         let instead;
-        let params = match self.own_call(client, what, params, &caller).await {
+        let params = match self.own_call(client, what, params, (&caller, aside)).await {
             None => params,
             Some(Ok(OwnAnswer::Instead(other))) => {
                 instead = other;
@@ -151,6 +151,7 @@ impl Front {
                 let shown = era::result(result, from, caller.revision, Keeping::Never);
                 return Some(answer::result(id, &shown).into());
             }
+            Some(Ok(OwnAnswer::Error(error))) => return Some(answer::raw_error(id, &error).into()),
             Some(Err(error)) => return fault::reply(id, &error, caller.revision, true).map(Pieces::from),
         };
         let call = Call { view: &client.view, what, params, aside, caller: &caller };

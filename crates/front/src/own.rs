@@ -7,8 +7,9 @@ use bytes::Bytes;
 use portolan_catalog::own_tools;
 use portolan_model::Piece;
 use portolan_model::name::BUILT_IN;
-use portolan_router::{Caller, OwnAnswer, OwnCall, RouteError, What};
+use portolan_router::{Aside, Caller, OwnAnswer, OwnCall, RouteError, What};
 use portolan_wire::params::Params;
+use std::sync::Arc;
 
 impl Front {
     /// The list of tools for a client that is shown ours instead of the servers'.
@@ -27,7 +28,7 @@ impl Front {
         client: &Client,
         what: What,
         params: &Params,
-        caller: &Caller,
+        (caller, aside): (&Caller, &Arc<Aside>),
     ) -> Option<Result<OwnAnswer, RouteError>> {
         if what != What::Tool || client.view.alone().is_some() {
             return None;
@@ -36,6 +37,6 @@ impl Front {
         if !BUILT_IN.contains(&&*name) {
             return None;
         }
-        self.own.call(OwnCall { view: &client.view, name: &name, params, caller }).await
+        self.own.call(OwnCall { view: &client.view, name: &name, params, caller, aside }).await
     }
 }

@@ -11,6 +11,7 @@ pub mod name;
 pub mod offer;
 pub mod pattern;
 pub mod profile;
+pub mod query_way;
 pub mod secret;
 pub mod server;
 pub mod skill;
@@ -28,6 +29,7 @@ pub use name::{NameStyle, ToolName};
 pub use offer::{Item, Kind, Kinds, LeftOut, Manner, Offer, Piece, Tool};
 pub use pattern::ToolFilter;
 pub use profile::{Exposure, Profile};
+pub use query_way::QueryWay;
 pub use secret::Secret;
 pub use server::{
     ChildSpec, Endpoint, Origin, Reached, RemoteKind, ServerName, ServerSpec, Sharing, TransportSpec,

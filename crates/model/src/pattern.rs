@@ -41,6 +41,19 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
+/// The pattern that says most about a text: one without `*` and `?`, else the one with the most characters besides them.
+pub fn best<'p>(patterns: impl IntoIterator<Item = &'p str>, text: &str) -> Option<&'p str> {
+    let said = |pattern: &str| {
+        let literal = pattern.chars().filter(|c| !matches!(c, '*' | '?')).count();
+        (literal, literal == pattern.chars().count())
+    };
+    // The last rank is there for patterns that say as much as each other: it must not matter in which order they come.
+    patterns
+        .into_iter()
+        .filter(|pattern| matches(pattern, text))
+        .max_by_key(|pattern| (said(pattern), *pattern))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +74,22 @@ mod tests {
         check("get_?", "get_xy", false);
         check("exact", "exact", true);
         check("", "x", false);
+    }
+
+    #[test]
+    fn the_best_pattern_is_the_text_itself_else_the_one_that_says_most() {
+        let patterns = ["git*", "git", "*", "web-?", "*hub", "gi*t"];
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(best(patterns, text), expected, "{text}");
+            assert_eq!(best(patterns.into_iter().rev(), text), expected, "{text}");
+        };
+        check("git", Some("git"));
+        check("gitlab", Some("git*"));
+        check("github", Some("git*"));
+        check("dockerhub", Some("*hub"));
+        check("web-1", Some("web-?"));
+        check("files", Some("*"));
+        assert_eq!(best(["a*"], "b"), None);
     }
 
     #[test]

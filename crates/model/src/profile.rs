@@ -13,15 +13,18 @@ pub enum Exposure {
     All,
     /// Only the tools that find and call the others, so that a model's context stays small.
     Search,
+    /// Only the tools that ask servers in plain words: the agent of one, or many at once.
+    Agents,
 }
 
 impl Exposure {
-    pub const ALL: [Self; 2] = [Self::All, Self::Search];
+    pub const ALL: [Self; 3] = [Self::All, Self::Search, Self::Agents];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::Search => "search",
+            Self::Agents => "agents",
         }
     }
 
@@ -99,6 +102,7 @@ mod tests {
         for exposure in Exposure::ALL {
             assert_eq!(Exposure::parse(&exposure.as_str().to_uppercase()), Some(exposure));
         }
+        assert_eq!(Exposure::parse(" Agents"), Some(Exposure::Agents));
         assert_eq!(Exposure::parse("some"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! What a server is: its name, how it is reached, and what people set for it.
 
 use crate::pattern::ToolFilter;
+use crate::query_way::QueryWay;
 use crate::secret::Secret;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -80,6 +81,8 @@ pub struct ServerSpec {
     /// Where to ask whether the server is well; without it the session itself is asked.
     pub health_check_url: Option<Secret>,
     pub sharing: Sharing,
+    /// How a query asks the server; without it the best safe way is found for each query.
+    pub query: Option<QueryWay>,
     pub origin: Origin,
 }
 

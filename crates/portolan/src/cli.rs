@@ -1,8 +1,9 @@
 //! The command line.
 
 use crate::terminal::cli::{
-    AddArgs, CallArgs, CompletionsArgs, ConnectArgs, DisconnectArgs, EventsArgs, HistoryArgs, ImportArgs,
-    ListArgs, ManArgs, RemoveArgs, SearchArgs, SecretArgs, ServerArgs, ToolsArgs,
+    AddArgs, AgentsArgs, AskArgs, CallArgs, CompletionsArgs, ConnectArgs, DisconnectArgs, EventsArgs,
+    HistoryArgs, ImportArgs, ListArgs, ManArgs, QueryArgs, RemoveArgs, SearchArgs, SecretArgs, ServerArgs,
+    ToolsArgs,
 };
 use clap::{Args, Parser, Subcommand};
 use portolan_config::Flags;
@@ -98,6 +99,28 @@ The other programs' files are only read. A value that needs ${NAME} takes it fro
 
 The text of the answer is printed; --json prints all of it. A tool that reports an error ends with code 1.")]
     Call(CallArgs),
+    /// Ask many servers one question
+    #[command(after_help = "Examples:
+  portolan query when is the next release
+  portolan query 'who wrote the importer?' --server git --server notes
+  portolan query 'open bugs' --config servers.json --json
+
+Only what changes nothing is called. What the servers say is ranked, the best first.")]
+    Query(QueryArgs),
+    /// Ask the agent of one server, which chooses among the server's tools
+    #[command(after_help = "Examples:
+  portolan ask github which issues are open
+  portolan ask notes 'remove the note about bees' --allow-destructive
+  portolan ask files 'what is in the report?' --config servers.json
+
+Without a model in the settings it goes by search and calls only what changes nothing. A question that fails ends with
+code 1.")]
+    Ask(AskArgs),
+    /// List the agents of the servers, and what each has done
+    #[command(after_help = "Examples:
+  portolan agents
+  portolan agents --json")]
+    Agents(AgentsArgs),
     /// Show what has become of a server over time
     #[command(after_help = "Examples:
   portolan history github

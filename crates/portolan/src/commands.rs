@@ -1,7 +1,9 @@
 //! One verb a file.
 
 pub(crate) mod add;
+pub(crate) mod agents;
 pub(crate) mod aggregate;
+pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -13,6 +15,7 @@ pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod query;
 pub(crate) mod refresh;
 pub(crate) mod remove;
 pub(crate) mod search;

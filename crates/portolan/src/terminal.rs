@@ -1,6 +1,7 @@
 //! What the verbs of a person at a terminal share: the running Portolan, and the screen that answers are shown on.
 
 pub(crate) mod ago;
+pub(crate) mod alone;
 pub(crate) mod ask;
 pub(crate) mod cli;
 pub(crate) mod follow;
@@ -11,6 +12,7 @@ pub(crate) mod rest;
 pub(crate) mod screen;
 pub(crate) mod servers;
 pub(crate) mod table;
+pub(crate) mod wrap;
 
 use crate::{Failure, shutdown};
 use anyhow::{Context as _, anyhow};

@@ -1,9 +1,11 @@
 //! The composition root: every part is made here, and nowhere else.
 
+mod asking;
 mod embedder;
 mod llm;
 mod skills;
 
+pub(crate) use asking::Minds;
 pub(crate) use embedder::{before, embedder};
 pub(crate) use llm::llm;
 pub(crate) use skills::sorter;
@@ -11,6 +13,7 @@ pub(crate) use skills::sorter;
 use crate::Failure;
 use anyhow::{Context as _, anyhow};
 use portolan_access::Secrets;
+use portolan_ask::Asker;
 use portolan_builtin::Builtins;
 use portolan_catalog::{Catalog, View};
 use portolan_config::{Environment, Flags, Loaded, NamesSetting, Servers, Settings};
@@ -48,6 +51,7 @@ pub(crate) struct Gateway {
     pub(crate) router: Arc<Router>,
     pub(crate) clerk: Arc<Clerk>,
     pub(crate) finder: Arc<Finder>,
+    pub(crate) asker: Arc<Asker>,
     filing: Filing,
 }
 
@@ -213,7 +217,7 @@ pub(crate) fn gateway(
     outside: Outside,
     catalog: Arc<Catalog>,
     clerk: Arc<Clerk>,
-    memory: Memory,
+    (memory, minds): (Memory, Minds),
 ) -> Gateway {
     let Memory { store, embedder, before } = memory;
     let instance = outside.identity.instance.clone();
@@ -229,24 +233,30 @@ pub(crate) fn gateway(
         before,
         store,
     });
-    let own = Builtins { catalog: router.catalog.clone(), finder: finder.clone() };
+    let asker = asking::asker(&settings, &router, &finder, minds);
+    let own = Builtins { catalog: router.catalog.clone(), finder: finder.clone(), asker: asker.clone() };
     let front = Front::new(router.clone(), Arc::new(own), options);
     front.start_heralds(fleet.notices());
     let filing = Filing::start(clerk.clone(), told);
-    Gateway { settings, fleet, front, router, clerk, finder, filing }
+    filing.owns(asker.clone().follow());
+    filing.tasks.spawn(asker.clone().keep(filing.stop.clone()));
+    Gateway { settings, fleet, front, router, clerk, finder, asker, filing }
 }
 
 /// A gateway that keeps nothing: the servers of one file, for as long as the process lives.
 pub(crate) fn of_file(settings: Settings, env: Environment, path: &Path) -> Result<Gateway, Failure> {
     let key = portolan_config::search_key(&env);
+    let llm_key = portolan_config::llm_key(&settings.llm, &env);
     let outside = outside(&settings, Surroundings::of_file(env, &[path]))?;
     let embedder = embedder(&settings, &outside.outbound, key)?;
+    let model = llm(&settings, &outside.outbound, llm_key)?;
     let catalog = Arc::new(Catalog::default());
     let clerk = Clerk::without_books(catalog.clone(), settings.limits.tools);
     let is_shown_ours =
         matches!(entrance(&settings), View::Profile(profile) if profile.exposure != Exposure::All);
-    let gateway =
-        gateway(settings, outside, catalog, clerk, Memory { store: None, embedder, before: None });
+    let memory = Memory { store: None, embedder, before: None };
+    let minds = Minds { model, store: None, registry: None };
+    let gateway = gateway(settings, outside, catalog, clerk, (memory, minds));
     gateway.follow(if is_shown_ours { Start::AtOnce } else { Start::WhenNeeded });
     Ok(gateway)
 }
@@ -310,6 +320,7 @@ impl Gateway {
     /// Ends every session; what was told until the last moment is filed.
     pub(crate) async fn end(&self) {
         self.fleet.shutdown().await;
+        self.asker.end().await;
         self.filing.end().await;
     }
 }

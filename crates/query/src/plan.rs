@@ -101,8 +101,16 @@ pub struct Plan {
     reading: Vec<String>,
     found: Haul,
     read: Haul,
-    /// The words of the tool itself: what it is about needs not be said again by each of its entries.
-    about: HashSet<String>,
+    about: About,
+}
+
+/// What a tool is about needs not be said again by each of the entries that it lists.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct About {
+    /// The tool's own words.
+    words: HashSet<String>,
+    /// Whether search has found the tool for the query, in whatever words.
+    is_found: bool,
 }
 
 impl Plan {
@@ -117,11 +125,18 @@ impl Plan {
             reading: Vec::new(),
             found: Haul::default(),
             read: Haul::default(),
-            about: terms(about).into_iter().collect(),
+            about: About { words: terms(about).into_iter().collect(), is_found: false },
         }
     }
 
     /// Begins with a tool that tells places or names.
+    /// Search has found the tool for this query: what it lists need not repeat the query's words.
+    #[must_use]
+    pub(crate) fn found_by_search(mut self) -> Self {
+        self.about.is_found = true;
+        self
+    }
+
     #[must_use]
     pub(crate) fn learning(mut self, tool: String, fixed: Map<String, Value>) -> Self {
         self.steps.insert(0, Step::Learn(Call { tool, arguments: fixed }));
@@ -239,7 +254,7 @@ impl Plan {
             Given::Tables(_) => self.said(replies.flat_map(told::names).collect(), UNNAMED),
         };
         let names = self.known.iter().flat_map(|name| terms(name));
-        self.about.extend(names);
+        self.about.words.extend(names);
         // Nothing to go on with: what comes after would have to guess.
         self.at = if self.known.is_empty() { self.steps.len() } else { self.at + 1 };
     }
@@ -314,13 +329,13 @@ fn statement(table: &str) -> Option<String> {
 
 /// Of a list that would have been the same for any query: what shares words with this one, beyond those that the whole
 /// list is about.
-pub(crate) fn relevant(mut haul: Haul, question: &Question, about: &HashSet<String>) -> Haul {
-    let own: Vec<&String> = question.terms().iter().filter(|term| !about.contains(*term)).collect();
+pub(crate) fn relevant(mut haul: Haul, question: &Question, about: &About) -> Haul {
+    let own: Vec<&String> = question.terms().iter().filter(|term| !about.words.contains(*term)).collect();
     let covered = question.terms().len() - own.len();
     let of: Vec<HashSet<String>> = haul.items.iter().map(own_terms).collect();
     let shares_own = |words: &HashSet<String>| own.iter().any(|term| words.contains(*term));
     let shares = |words: &HashSet<String>| question.terms().iter().any(|term| words.contains(term));
-    let is_about_it = covered > 0 && covered * 2 >= question.terms().len();
+    let is_about_it = about.is_found || (covered > 0 && covered * 2 >= question.terms().len());
     let kept: Vec<bool> = if of.iter().any(shares_own) {
         of.iter().map(shares_own).collect()
     } else if is_about_it {

@@ -3,12 +3,11 @@
 use crate::cut::cut_all;
 use crate::forms::Question;
 use crate::item::Haul;
-use crate::plan::relevant;
+use crate::plan::{About, relevant};
 use crate::reply::Reply;
 use crate::target::Target;
 use portolan_search::terms;
 use serde_json::Value;
-use std::collections::HashSet;
 
 /// Resources that are read for one query.
 const MOST_READ: usize = 6;
@@ -63,7 +62,7 @@ pub(crate) fn heard(replies: Vec<(Source, Reply)>, question: &Question) -> Haul 
         }
         haul.add(of_one);
     }
-    relevant(haul, question, &HashSet::new())
+    relevant(haul, question, &About::default())
 }
 
 #[cfg(test)]

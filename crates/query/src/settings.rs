@@ -52,7 +52,7 @@ pub struct Route {
 /// What people set about servers for all queries.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rules {
-    /// 1 for those that are not here; more lifts a server's results, less lowers them, 0 puts them last.
+    /// By name or pattern, the closest of them. 1 for those that are not here; more lifts a server's results, less lowers them, 0 puts them last.
     pub weights: BTreeMap<String, f64>,
     pub routes: Vec<Route>,
 }
@@ -60,7 +60,8 @@ pub struct Rules {
 impl Rules {
     /// What a server's results count.
     pub fn weight(&self, server: &str) -> f64 {
-        let weight = self.weights.get(server).copied().unwrap_or(1.0);
+        let named = pattern::best(self.weights.keys().map(String::as_str), server);
+        let weight = named.and_then(|named| self.weights.get(named)).copied().unwrap_or(1.0);
         if weight.is_finite() { weight.clamp(0.0, 10.0) } else { 1.0 }
     }
 

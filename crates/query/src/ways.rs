@@ -28,6 +28,8 @@ const MOST_BYTES: usize = 2 << 20;
 /// The part of the best list's score that makes another worth asking, and the score below which none is.
 const NEARLY: f32 = 0.5;
 const LEAST_SCORE: f32 = 0.15;
+/// A tool with this score is what search would have shown for the query.
+const FOUND: f32 = 0.3;
 /// Bytes of a description that say what its tool is about.
 const ABOUT: usize = 160;
 /// What it counts that a tool says it searches.
@@ -90,7 +92,11 @@ pub(crate) fn find(target: &Target, question: &Arc<Question>, ranking: &Ranking)
         let name = &reading.definition.name;
         match offer.candidate(reading) {
             Ok(mut candidate) => {
-                candidate.score += ranking.score(&target.name, name);
+                let score = ranking.score(&target.name, name);
+                candidate.score += score;
+                if score >= FOUND {
+                    candidate.way = found_by_search(candidate.way);
+                }
                 candidates.push(candidate);
             }
             Err(reason) => refusals.push(format!("{name}: {reason}")),
@@ -110,6 +116,13 @@ pub(crate) fn find(target: &Target, question: &Arc<Question>, ranking: &Ranking)
             Reason::new(format!("no safe way to ask it by any of its {} tools: {first}", refusals.len()))
         }
     })
+}
+
+fn found_by_search(way: Way) -> Way {
+    match way {
+        Way::Tool { plan, fit } => Way::Tool { plan: Box::new(plan.found_by_search()), fit },
+        Way::Resources => Way::Resources,
+    }
 }
 
 /// The best few, the best first.

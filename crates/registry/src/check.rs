@@ -54,6 +54,7 @@ impl Rules<'_> {
             tools: ToolFilter { allow: tools.allow, deny: tools.deny },
             health_check_url: health_check_url.map(Secret::from),
             sharing: Sharing::default(),
+            query: None,
             origin: Origin::Registered,
         };
         let unknown = self.unknown_names(&spec);

@@ -65,6 +65,7 @@ pub(crate) fn unseal(vault: &Vault, record: &ServerRecord) -> Result<ServerSpec,
         tools: ToolFilter { allow: kept.allow, deny: kept.deny },
         health_check_url: kept.health_check_url.map(Secret::new),
         sharing: Sharing::default(),
+        query: None,
         origin: Origin::Registered,
     })
 }
@@ -153,6 +154,7 @@ pub(crate) mod tests {
             tools: ToolFilter { allow: vec!["a*".to_owned()], deny: vec!["b".to_owned()] },
             health_check_url: Some(Secret::new("https://host.example/health")),
             sharing: Sharing::default(),
+            query: None,
             origin: Origin::Registered,
         };
         let remotes = [RemoteKind::Http, RemoteKind::Sse, RemoteKind::Detect].map(remote);

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use portolan_catalog::View;
 use portolan_model::Tool;
+use portolan_upstream::Aside;
 use portolan_wire::params::Params;
 use std::sync::Arc;
 
@@ -14,12 +15,16 @@ pub struct OwnCall<'a> {
     pub name: &'a str,
     pub params: &'a Params,
     pub caller: &'a Caller,
+    /// Where its client hears of progress and takes questions, and calls it off.
+    pub aside: &'a Arc<Aside>,
 }
 
 /// What such a call comes to.
 pub enum OwnAnswer {
     /// The result as raw JSON.
     Result(Bytes),
+    /// An error of JSON-RPC, as raw JSON too.
+    Error(Bytes),
     /// The call of another tool: its params, as if the client had sent them.
     Instead(Params),
 }

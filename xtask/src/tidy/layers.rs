@@ -40,9 +40,26 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("query", &["model", "wire", "search", "telemetry"]),
     // Servers, clients and people come in through traits; outbound is for its tests, against a provider that is scripted.
     ("agent", &["model", "wire", "llm", "store", "search", "telemetry", "outbound"]),
-    ("builtin", &["model", "wire", "catalog", "router", "finder", "telemetry"]),
+    // Where questions meet servers: what the query and the agents need of the world.
+    ("ask", &["model", "wire", "catalog", "router", "finder", "query", "agent", "llm", "store", "telemetry"]),
+    ("builtin", &["model", "wire", "catalog", "router", "finder", "query", "agent", "ask", "telemetry"]),
     // Calls over REST go the same way as all others: through the router.
-    ("admin", &["model", "wire", "registry", "router", "catalog", "finder", "skills", "telemetry"]),
+    (
+        "admin",
+        &[
+            "model",
+            "wire",
+            "registry",
+            "router",
+            "catalog",
+            "finder",
+            "skills",
+            "ask",
+            "query",
+            "agent",
+            "telemetry",
+        ],
+    ),
     ("front", &["model", "wire", "router", "catalog", "telemetry"]),
     ("portolan", ANYTHING),
     ("testkit", ANYTHING),

@@ -60,7 +60,7 @@ fn every_operation_says_what_can_go_wrong_with_what_it_takes() {
         if path.starts_with("/api/") {
             assert!(has("422"), "{method} {path}: an unknown parameter is refused");
         }
-        if path.contains("{id}") {
+        if path.contains("{id}") || path.contains("{connector}") {
             assert!(has("404"), "{method} {path}");
         }
         if operation.contains_key("requestBody") {
@@ -114,6 +114,10 @@ fn the_routes_of_the_contract_are_all_there() {
         "get /api/v1/aggregator/events".into(),
         "post /api/v1/tools/call".into(),
         "post /api/v1/aggregator/execute".into(),
+        "post /api/v1/aggregator/query".into(),
+        "get /api/v1/agents".into(),
+        "get /api/v1/agents/{connector}".into(),
+        "post /api/v1/agents/{connector}/query".into(),
         "get /api/v1/skills".into(),
         "post /api/v1/skills".into(),
         "get /api/v1/skills/{id}".into(),

@@ -3,10 +3,9 @@
 use super::*;
 use http_body_util::BodyExt as _;
 use portolan_model::{Kind, ServerName, SkillId, State, SuggestionState};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The status, the headers and the document of a refusal.
 fn answered(refusal: impl Into<Refusal>) -> (u16, http::HeaderMap, Value) {

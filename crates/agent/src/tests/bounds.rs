@@ -27,7 +27,7 @@ async fn after_max_tools_calls_the_model_has_to_answer() {
             .then(Reply::calls(["find"; 3].map(|name| (name, json!({})))))
             .then(Reply::text("Two of three."));
         let hands = FakeHands::saying("find", "x");
-        let two = Ask { max_tools: 2, ..ask("find all") };
+        let two = Ask { max_tools: Some(2), ..ask("find all") };
         let report = asked(&hands, configured(&server, kind), &two).await;
         assert_eq!((&report.failure, report.answer.as_str()), (&None, "Two of three."));
         assert_eq!(report.tools_used, ["find", "find"]);
@@ -45,7 +45,7 @@ async fn a_model_that_wants_ever_more_gets_no_more_and_what_was_found_stays() {
     for kind in DIALECTS {
         let server = ModelServer::answering(|_| Reply::calls([("find", json!({}))])).await;
         let hands = FakeHands::saying("find", "x");
-        let three = Ask { max_tools: 3, ..ask("find all") };
+        let three = Ask { max_tools: Some(3), ..ask("find all") };
         let report = asked(&hands, configured(&server, kind), &three).await;
         let reason = report.failure.unwrap().to_string();
         assert!(reason.contains("asked for more calls than the query may make"), "{reason}");

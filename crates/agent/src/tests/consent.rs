@@ -115,7 +115,7 @@ async fn a_person_is_asked_no_more_often_than_calls_may_be_made() {
     let server = ModelServer::start().await;
     server.then(Reply::calls(["wreck"; 5].map(|name| (name, json!({}))))).then(Reply::text("Gave up."));
     let hands = repository(Consent::Declined);
-    let two = Ask { max_tools: 2, ..ask("wreck it") };
+    let two = Ask { max_tools: Some(2), ..ask("wreck it") };
     asked(&hands, configured(&server, DIALECTS[0]), &two).await;
     assert_eq!(hands.questions.lock().unwrap().len(), 2);
 }

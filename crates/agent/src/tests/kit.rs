@@ -27,8 +27,14 @@ pub(super) const SHORT: Duration = Duration::from_millis(50);
 
 pub(super) const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
 
-pub(super) const OPTIONS: Options =
-    Options { at_once: 32, waiting: 256, query_time: AMPLE, call_time: AMPLE, side_by_side: 4 };
+pub(super) const OPTIONS: Options = Options {
+    at_once: 32,
+    waiting: 256,
+    query_time: AMPLE,
+    call_time: AMPLE,
+    side_by_side: 4,
+    usual_tools: 10,
+};
 
 /// What a tool does when it is called.
 #[derive(Clone)]
@@ -172,7 +178,7 @@ pub(super) fn ask(query: &str) -> Ask {
         connector: "github".to_owned(),
         query: query.to_owned(),
         context: None,
-        max_tools: 10,
+        max_tools: Some(10),
         destructive: Destructive::IfConfirmed,
     }
 }

@@ -116,7 +116,7 @@ proptest! {
             ("find", json!({}), Does::Says("x".to_owned())),
             ("wreck", marked, Does::Says("gone".to_owned())),
         ]);
-        let ask = Ask { max_tools, ..ask("anything") };
+        let ask = Ask { max_tools: Some(max_tools), ..ask("anything") };
         let report = runtime.block_on(asked(&hands, Played::mind(turns, Duration::ZERO), &ask));
         let calls: Vec<String> = hands.log().into_iter().filter(|line| !line.ends_with("ended")).collect();
         prop_assert!(calls.iter().all(|call| call == "find {}"), "{:?}", calls);

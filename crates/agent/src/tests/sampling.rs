@@ -159,7 +159,7 @@ async fn when_calls_are_over_plain_words_are_an_answer() {
     let call = spoken(r#"{"tool": "find", "arguments": {}}"#);
     let sampler = Scripted::new(false, [call, spoken("Once, then.")]);
     let model = Sampling::new(Arc::clone(&sampler) as Arc<dyn Sampler>);
-    let once = crate::Ask { max_tools: 1, ..ask("find x") };
+    let once = crate::Ask { max_tools: Some(1), ..ask("find x") };
     let report = asked(&hands(), Mind::Client(Arc::new(model)), &once).await;
     assert_eq!(report.answer, "Once, then.");
     let prompt = sampler.asked()[1]["systemPrompt"].as_str().unwrap().to_owned();

@@ -99,7 +99,7 @@ async fn without_a_model_a_plan_goes_on_with_what_it_was_told() {
     );
     assert!(report.answer.ends_with("2. search was called with {\"q\":\"x\"} and answered:\nfound x"));
     // Nothing is gone on with beyond what may be called.
-    let once = Ask { max_tools: 1, ..ask("x") };
+    let once = Ask { max_tools: Some(1), ..ask("x") };
     let report = asked(&hands, Mind::Nothing(Arc::new(TwoSteps)), &once).await;
     assert_eq!(report.tools_used, ["list_places"]);
 }

@@ -1,11 +1,12 @@
 //! One entry of a servers file, in any of the dialects that programs write.
 
+use super::query;
 use super::reader::{Reader, Report};
 use crate::json::{Json, JsonPath, Object};
 use crate::nearest::nearest;
 use crate::quantity::{TIME_HELP, duration};
 use portolan_model::{
-    Origin, RemoteKind, Secret, ServerName, ServerSpec, Sharing, ToolFilter, TransportSpec,
+    Origin, QueryWay, RemoteKind, Secret, ServerName, ServerSpec, Sharing, ToolFilter, TransportSpec,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,7 +74,7 @@ const FOREIGN: [&str; 32] = [
 const KIND_KEYS: [&str; 4] = ["type", "transport", "transportType", "mode"];
 const URL_KEYS: [&str; 4] = ["url", "base_url", "serverUrl", "httpUrl"];
 
-/// Portolan's own extras; the last two are read by those who use them.
+/// Portolan's own extras.
 const EXTRAS: [&str; 6] = ["description", "timeout", "tools", "health_check_url", "query", "session"];
 
 pub(crate) fn is_disabled(at: &JsonPath, fields: &Object, report: &mut Report) -> bool {
@@ -110,6 +111,7 @@ pub(crate) fn read(
         tools: extras.tools,
         health_check_url: extras.health_check_url,
         sharing: extras.sharing,
+        query: extras.query,
         origin: Origin::File,
     })
 }
@@ -236,6 +238,7 @@ struct Extras {
     tools: ToolFilter,
     health_check_url: Option<Secret>,
     sharing: Sharing,
+    query: Option<QueryWay>,
 }
 
 fn extras(reader: &mut Reader<'_>) -> Extras {
@@ -272,8 +275,9 @@ fn extras(reader: &mut Reader<'_>) -> Extras {
             Sharing::default()
         }
     };
-    let tools = tools(&mut own);
-    Extras { description, timeout, tools, health_check_url: health_check_url.map(Secret::new), sharing }
+    let (tools, query) = (tools(&mut own), query::read(&mut own));
+    let health_check_url = health_check_url.map(Secret::new);
+    Extras { description, timeout, tools, health_check_url, sharing, query }
 }
 
 fn tools(own: &mut Reader<'_>) -> ToolFilter {

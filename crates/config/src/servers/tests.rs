@@ -1,7 +1,7 @@
 //! What the servers file may and may not hold.
 
 use super::*;
-use portolan_model::{RemoteKind, Secret, TransportSpec};
+use portolan_model::{QueryWay, RemoteKind, Secret, TransportSpec};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -104,6 +104,7 @@ fn the_extras_of_portolan_are_read_and_theirs_are_no_noise() {
     assert_eq!(spec.description.as_deref(), Some("ours"));
     assert_eq!(spec.timeout, Some(Duration::from_millis(500)));
     assert!(spec.tools.admits("get_y") && !spec.tools.admits("get_x"));
+    assert_eq!(spec.query, Some(QueryWay::new("q")));
     let foreign = r#"{"command": "x", "description": "theirs", "autoApprove": [], "alwaysAllow": ["a"], "gallery": true,
         "disabledTools": [], "inputs": [], "dev": {}, "note": "n"}"#;
     check_warnings(foreign, &[]);
@@ -307,6 +308,16 @@ proptest! {
     ) {
         let _ = parse_servers(&format!("{{\"mcpServers\": {{{key:?}: {{{field:?}: {value}}}}}}}"));
     }
+}
+
+#[test]
+fn the_servers_of_the_documentation_can_be_used_as_they_stand() {
+    let docs = include_str!("../../../../docs/configuration.md");
+    let examples: Vec<&str> =
+        docs.split("```json\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    let read: Vec<Servers> = examples.into_iter().map(|text| parse_servers(text).unwrap()).collect();
+    assert!(read.iter().all(|servers| servers.warnings.is_empty()), "{read:?}");
+    assert_eq!(read.iter().flat_map(|servers| &servers.specs).filter(|spec| spec.query.is_some()).count(), 2);
 }
 
 /// The documentation shows what people will see, so it is held to what the program prints.

@@ -262,6 +262,22 @@ impl<T: FromStr + Display + Default + PartialOrd> Kind for Count<T> {
     }
 }
 
+/// Calls of tools for one question: without any there is no answer, and more than these are no question any more.
+pub(crate) struct Calls;
+
+impl Kind for Calls {
+    type Value = u32;
+    const ALLOWED: &'static str = "a whole number from 1 to 100";
+
+    fn parse(text: &str, _: &Place) -> Option<u32> {
+        text.trim().parse().ok().filter(|calls| (1..=100).contains(calls))
+    }
+
+    fn show(value: &u32) -> String {
+        value.to_string()
+    }
+}
+
 /// A limit that need not be there.
 pub(crate) struct Limit<T>(PhantomData<T>);
 

@@ -140,7 +140,7 @@ impl Layers {
 
     /// A model that is to be asked has a name, and what is to stay within an amount of money has a price.
     fn language_model(&mut self) {
-        let llm = &self.loaded.settings.llm;
+        let Settings { llm, agents, .. } = &self.loaded.settings;
         if llm.provider == ProviderSetting::Off {
             return;
         }
@@ -152,6 +152,12 @@ impl Layers {
                 llm.budget.is_some() && !has_price,
                 "llm.budget: say what the model costs with llm.price_in and llm.price_out, or limit \
                  llm.tokens_per_day instead",
+            ),
+            (
+                "agents.budget",
+                agents.budget.is_some() && !has_price,
+                "agents.budget: say what the model costs with llm.price_in and llm.price_out, or limit \
+                 agents.tokens_per_day instead",
             ),
         ];
         for (key, is_missing, message) in missing {

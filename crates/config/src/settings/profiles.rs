@@ -60,7 +60,7 @@ impl Reader<'_> {
                 "tools" => profile.tools = self.tools(value),
                 "exposure" => match value.as_str().and_then(Exposure::parse) {
                     Some(exposure) => profile.exposure = exposure,
-                    None => self.wrong(key, "must be all or search"),
+                    None => self.wrong(key, "must be all, search or agents"),
                 },
                 "names" => match value.as_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
                     "auto" => profile.names = None,
@@ -138,6 +138,8 @@ mod tests {
             names = "safe"
             [profiles.plain]
             tools = ["a.*"]
+            [profiles.asking]
+            exposure = "agents"
             "#,
         );
         assert_eq!(problems, [""; 0]);
@@ -145,6 +147,7 @@ mod tests {
         assert_eq!((coding.exposure, coding.names), (Exposure::Search, Some(NameStyle::Safe)));
         assert_eq!((coding.servers.len(), coding.tools.deny.len()), (2, 1));
         assert_eq!(profiles.get("plain").unwrap().tools.allow, ["a.*"]);
+        assert_eq!(profiles.get("asking").unwrap().exposure, Exposure::Agents);
         assert!(profiles.get("Coding").is_none() && profiles.get("none").is_none());
     }
 
@@ -169,7 +172,7 @@ mod tests {
             "profiles.Upper: the name",
             "profiles.a.servers must be an array",
             "profiles.a.exposures is not known; did you mean `exposure`?",
-            "profiles.a.exposure must be",
+            "profiles.a.exposure must be all, search or agents",
             "profiles.a.names must be",
             "profiles.a.tools.allow must be an array",
             "profiles.a.tools.forbid is not known",

@@ -3,7 +3,7 @@
 use crate::cli::ServeArgs;
 use crate::data::{self, Note};
 use crate::shutdown::{self, Signals};
-use crate::wire_up::{Gateway, Memory, Surroundings};
+use crate::wire_up::{Gateway, Memory, Minds, Surroundings};
 use crate::{Failure, wire_up};
 use anyhow::{Context as _, anyhow};
 use portolan_access::Secrets;
@@ -98,7 +98,10 @@ impl Serving {
         });
         let registry = registry.await.map_err(|error| Failure::Failed(error.into()))?;
         let memory = Memory { store: Some(store.clone()), embedder, before };
-        let gateway = wire_up::gateway(settings, outside, catalog, registry.clerk(), memory);
+        let minds =
+            Minds { model: llm.clone(), store: Some(store.clone()), registry: Some(registry.clone()) };
+        let gateway = wire_up::gateway(settings, outside, catalog, registry.clerk(), (memory, minds));
+        gateway.asker.recall().await.map_err(|error| Failure::Failed(error.into()))?;
         let sorter = wire_up::sorter(&gateway, &registry, store.clone(), llm).await?;
         Ok(Self { gateway, registry, sorter, store, folder, config })
     }
@@ -146,6 +149,7 @@ impl Serving {
             router: self.gateway.router.clone(),
             finder: self.gateway.finder.clone(),
             sorter: self.sorter.clone(),
+            asker: self.gateway.asker.clone(),
             options: portolan_admin::Options { body_limit: settings.limits.request_body_bytes, stop },
         };
         Surface {

@@ -210,6 +210,53 @@ pub(crate) struct CallArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// What is to be known, in plain words
+    #[arg(required = true, value_name = "QUERY")]
+    pub(crate) query: Vec<String>,
+    /// Only this server; may be given several times, or as a list with commas
+    #[arg(long, visible_alias = "servers", value_name = "SERVER", value_delimiter = ',')]
+    pub(crate) server: Vec<String>,
+    /// How many results are wanted: 10 to 100, 30 if nothing is said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=100))]
+    pub(crate) max_results: Option<u32>,
+    /// Start the servers of this file for this one question, whether or not a Portolan is running
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// The server's name or id
+    pub(crate) connector: String,
+    /// What is to be known or done, in plain words
+    #[arg(required = true, value_name = "QUERY")]
+    pub(crate) query: Vec<String>,
+    /// What is known already
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) context: Option<String>,
+    /// How many calls of tools the agent may make: 1 to 100, else as the settings say
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) max_tools: Option<u32>,
+    /// Let the agent call tools that destroy something
+    #[arg(long)]
+    pub(crate) allow_destructive: bool,
+    /// Start the server from this file for this one question, whether or not a Portolan is running
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     /// The server's name or id
     pub(crate) server: String,

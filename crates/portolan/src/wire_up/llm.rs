@@ -53,7 +53,7 @@ pub(crate) fn llm(
 }
 
 /// A model of which nobody said what it costs has no price, which is something else than to cost nothing.
-fn prices(llm: &LlmSettings) -> PriceTable {
+pub(super) fn prices(llm: &LlmSettings) -> PriceTable {
     let part = |price: Option<Dollars>| price.map_or(Cost::ZERO, cost);
     let price = Price { input: part(llm.price_in), output: part(llm.price_out) };
     let is_known = llm.price_in.is_some() || llm.price_out.is_some();
@@ -68,7 +68,7 @@ fn limits(llm: &LlmSettings) -> Limits {
     }
 }
 
-fn cost(amount: Dollars) -> Cost {
+pub(super) fn cost(amount: Dollars) -> Cost {
     Cost::from_nanos(amount.as_nanos())
 }
 

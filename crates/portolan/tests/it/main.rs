@@ -14,6 +14,8 @@
     reason = "test code"
 )]
 
+mod ask;
+mod ask_rest;
 mod bridge;
 mod bridge_profiles;
 mod bridge_tasks;

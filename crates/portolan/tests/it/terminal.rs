@@ -2,6 +2,7 @@
 
 mod calls;
 mod imports;
+mod questions;
 mod scripted;
 mod servers;
 mod setup;

@@ -4,7 +4,7 @@ use super::{Listed, Registry, SETTLE};
 use crate::error::RegistryError;
 use crate::mask;
 use crate::view::{HealthView, HistoryView, LeftOutView, Overall, ServerView, StateView};
-use portolan_model::{LeftOut, State, Workspace};
+use portolan_model::{LeftOut, ServerId, ServerName, State, Workspace};
 use portolan_store::{HistoryRecord, Page, Slice};
 use portolan_upstream::{Report, Status};
 use serde_json::json;
@@ -13,6 +13,13 @@ impl Registry {
     /// All servers, by name.
     pub fn servers(&self) -> Vec<ServerView> {
         self.listing.load().values().map(|listed| self.show(listed)).collect()
+    }
+
+    /// All servers by name: who they are, and what people say of them.
+    pub fn roster(&self) -> Vec<(ServerId, ServerName, Option<String>)> {
+        let listing = self.listing.load();
+        let records = listing.values().map(|listed| &listed.record);
+        records.map(|record| (record.id, record.name.clone(), record.description.clone())).collect()
     }
 
     /// One server, by its id or its name.

@@ -6,8 +6,8 @@ use crate::queue::Job;
 use portolan_model::classification::next;
 use portolan_model::{Classification, ClassificationEvent, ServerId, SkillSource};
 use portolan_store::{
-    Among, Assignment, ClassificationRecord, Overwrite, Page, ServerRecord, StoreError,
-    SuggestionDraft, ToolFinder, ToolRecord, ToolSkills,
+    Among, Assignment, ClassificationRecord, Overwrite, Page, ServerRecord, StoreError, SuggestionDraft,
+    ToolFinder, ToolRecord, ToolSkills,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 

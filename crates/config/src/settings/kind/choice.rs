@@ -35,7 +35,7 @@ pub(crate) struct Shown;
 
 impl Kind for Shown {
     type Value = Exposure;
-    const ALLOWED: &'static str = "all or search";
+    const ALLOWED: &'static str = "all, search or agents";
 
     fn parse(text: &str, _: &Place) -> Option<Exposure> {
         Exposure::parse(text)

@@ -6,6 +6,7 @@ use crate::settings::kind::Place;
 use crate::settings::llm::LLM_KEY;
 use crate::settings::places::SEARCH_KEY;
 use crate::settings::profiles::Profiles;
+use crate::settings::query::{QueryRoute, Weights};
 use crate::settings::table;
 use crate::system::System;
 use std::io::ErrorKind;
@@ -54,9 +55,7 @@ impl Layers {
             let key = format!("{prefix}{name}");
             let inside = format!("{key}.");
             let origin = Origin::File(source.path.to_owned());
-            if key == "profiles" {
-                let (profiles, problems) = Profiles::read(value);
-                self.loaded.settings.profiles = profiles;
+            if let Some(problems) = self.of_its_own_shape(&key, value) {
                 for problem in problems {
                     self.problem(origin.clone(), problem);
                 }
@@ -74,7 +73,23 @@ impl Layers {
             }
         }
     }
+
+    /// Reads what is more than one value, and so is no row of the table: what is wrong with it, if this is such a key.
+    fn of_its_own_shape(&mut self, key: &str, value: &Value) -> Option<Vec<String>> {
+        let settings = &mut self.loaded.settings;
+        let problems;
+        match key {
+            "profiles" => (settings.profiles, problems) = Profiles::read(value),
+            "query.weights" => (settings.query.weights, problems) = Weights::read(value),
+            "query.routes" => (settings.query.routes, problems) = QueryRoute::read_all(value),
+            _ => return None,
+        }
+        Some(problems)
+    }
 }
+
+/// What may be written besides the rows of the table.
+const OF_THEIR_OWN_SHAPE: [&str; 3] = ["profiles", "query.weights", "query.routes"];
 
 /// Files are shown to others and put under version control: a key does not belong there.
 const KEPT_OUT: [(&str, &str); 4] = [
@@ -88,7 +103,8 @@ fn no_setting(key: &str) -> String {
     if let Some((_, variable)) = KEPT_OUT.iter().find(|(name, _)| *name == key) {
         return format!("{key}: a key does not go into the file; set the variable {variable}");
     }
-    let known: Vec<String> = table().map(|setting| setting.key.to_owned()).collect();
+    let keys = table().map(|setting| setting.key).chain(OF_THEIR_OWN_SHAPE);
+    let known: Vec<String> = keys.map(str::to_owned).collect();
     unknown("setting", key, &known)
 }
 

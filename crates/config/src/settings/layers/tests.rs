@@ -217,6 +217,72 @@ fn a_language_model_that_cannot_work_says_what_is_missing() {
 }
 
 #[test]
+fn the_rules_of_queries_may_be_written_in_toml() {
+    let query = load_toml(
+        "[query]\nserver_timeout = \"500ms\"\ntimeout = 2\n[query.weights]\ngit = 2\n\"web*\" = 0.5\n\
+         [[query.routes]]\npattern = \"*commit*\"\nservers = [\"git\"]\n",
+    )
+    .unwrap()
+    .settings
+    .query;
+    assert_eq!((query.server_timeout, query.timeout), (Duration::from_millis(500), Duration::from_secs(2)));
+    assert_eq!(query.weights.to_map().into_keys().collect::<Vec<_>>(), ["git", "web*"]);
+    assert_eq!((query.routes.len(), query.routes[0].pattern.as_str()), (1, "*commit*"));
+    let env = of(&[("PORTOLAN_QUERY_SERVER_TIMEOUT", "1s")]);
+    let settings = load_settings(&Flags::default(), &env).unwrap().settings;
+    assert_eq!(settings.query.server_timeout, Duration::from_secs(1));
+}
+
+#[test]
+fn rules_of_queries_that_cannot_be_are_told_with_the_nearest_right_name() {
+    check_toml("[query]\nservertimeout = 1", "did you mean `query.server_timeout`?");
+    check_toml("[query.weight]\ngit = 1", "unknown setting `query.weight`; did you mean `query.weights`?");
+    check_toml("[[query.route]]\npattern = \"x\"", "did you mean `query.routes`?");
+    check_toml("[query]\ntimeout = 0", "query.timeout must be more than zero");
+    check_toml("[query.weights]\ngit = 11", "query.weights.git must be a number from 0 to 10");
+    check_toml(
+        "[[query.routes]]\npattern = \"x\"\nserver = [\"a\"]",
+        "query.routes[0].server is not known; did you mean `servers`?",
+    );
+}
+
+#[test]
+fn what_agents_may_use_may_be_written_in_toml() {
+    let agents = load_toml(
+        "[agents]\nqueries_per_minute = 6\ntokens_per_day = 1000\nbudget = 0.5\nmax_tools = 100\ntimeout = 30\n\
+         at_once = 4\n",
+    )
+    .unwrap()
+    .settings
+    .agents;
+    assert_eq!((agents.queries_per_minute, agents.tokens_per_day), (Some(6), Some(1000)));
+    assert_eq!(agents.budget.unwrap().to_string(), "0.5");
+    assert_eq!((agents.max_tools, agents.timeout, agents.at_once), (100, Duration::from_secs(30), 4));
+    let none = load_toml("[agents]\nqueries_per_minute = 0\ntokens_per_day = 0\nbudget = 0").unwrap();
+    assert_eq!(none.settings, Settings::default());
+    for (wrong, expected) in [
+        ("max_tools = 0", "agents.max_tools must be a whole number from 1 to 100; \"0\" is not"),
+        ("max_tools = 101", "agents.max_tools must be a whole number from 1 to 100"),
+        ("at_once = 0", "agents.at_once must be a whole number of at least 1"),
+        ("timeout = 0", "agents.timeout must be more than zero"),
+        ("maxtools = 1", "did you mean `agents.max_tools`?"),
+    ] {
+        check_toml(&format!("[agents]\n{wrong}"), expected);
+    }
+}
+
+#[test]
+fn the_budget_of_agents_needs_prices_as_that_of_the_model_does() {
+    let on = "[llm]\nprovider = \"anthropic\"\nmodel = \"m\"\n";
+    check_toml(
+        &format!("{on}[agents]\nbudget = 1"),
+        "agents.budget: say what the model costs with llm.price_in and llm.price_out, or limit agents.tokens_per_day",
+    );
+    load_toml(&format!("{on}price_in = 1\n[agents]\nbudget = 1")).unwrap();
+    load_toml("[agents]\nbudget = 1").unwrap();
+}
+
+#[test]
 fn an_address_that_is_none_is_told_without_what_may_open_doors() {
     check_toml(
         "[search]\nurl = \"ftp://ann:hunter2@host/v1\"",
@@ -294,13 +360,29 @@ fn the_examples_in_the_documentation_are_real() {
     assert!(docs.contains(&printed), "docs/configuration.md does not show:\n{printed}");
 }
 
+/// What stands in TOML under a heading of the documentation.
+fn examples(heading: &str) -> Vec<&'static str> {
+    let docs = include_str!("../../../../../docs/configuration.md");
+    let (_, section) = docs.split_once(&format!("### {heading}\n")).unwrap();
+    let section = section.split_once("\n### ").map_or(section, |(section, _)| section);
+    section.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect()
+}
+
+#[test]
+fn the_rules_of_the_documentation_can_be_used_as_they_stand() {
+    let [example] = examples("One question to many servers")[..] else { panic!("one example is meant") };
+    let query = load_toml(example).unwrap().settings.query;
+    assert_ne!(query.weights, crate::Weights::default());
+    assert_eq!(query.routes[0].servers.len(), 2);
+    let [example] = examples("Agents")[..] else { panic!("one example is meant") };
+    assert_eq!(load_toml(example).unwrap().settings.agents.queries_per_minute, Some(20));
+    let [example] = examples("Profiles")[..] else { panic!("one example is meant") };
+    assert_eq!(load_toml(example).unwrap().settings.profiles.iter().count(), 1);
+}
+
 #[test]
 fn the_language_models_of_the_documentation_can_be_used_as_they_stand() {
-    let docs = include_str!("../../../../../docs/configuration.md");
-    let (_, section) = docs.split_once("### A language model\n").unwrap();
-    let section = section.split_once("\n### ").map_or(section, |(section, _)| section);
-    let examples: Vec<&str> =
-        section.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    let examples = examples("A language model");
     assert_eq!(examples.len(), 3);
     for example in examples {
         let llm = load_toml(example).unwrap().settings.llm;
