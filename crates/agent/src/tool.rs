@@ -6,6 +6,9 @@ use crate::ask::MOST_TOOLS;
 
 pub const NAME: &str = "query_mcp_connector";
 
+/// Bytes of names.
+const LONGEST_NAMES: usize = 400;
+
 const DESCRIPTION: &str = "Execute a query using a specific MCP connector agent. This tool delegates to a dedicated connector agent that will \
      analyze the query, select relevant tools, determine execution order, and synthesize results. Use this when you need \
      capabilities from external MCP connectors like GitHub, Linear, Jira, custom APIs, etc.";
@@ -15,7 +18,7 @@ const DESCRIPTION: &str = "Execute a query using a specific MCP connector agent.
 pub fn definition(connectors: &[&str], usual_tools: u32) -> Value {
     let description = match connectors {
         [] => DESCRIPTION.to_owned(),
-        names => format!("{DESCRIPTION} Connectors right now: {}.", names.join(", ")),
+        names => format!("{DESCRIPTION} Connectors right now: {}.", listed(names)),
     };
     json!({
         "name": NAME,
@@ -28,6 +31,19 @@ pub fn definition(connectors: &[&str], usual_tools: u32) -> Value {
             "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true,
         },
     })
+}
+
+/// As many names as there is room for: every conversation carries them.
+fn listed(names: &[&str]) -> String {
+    let mut bytes = 0;
+    let fits = |name: &&&str| {
+        bytes += name.len() + 2;
+        bytes <= LONGEST_NAMES
+    };
+    let shown: Vec<&str> = names.iter().take_while(fits).copied().collect();
+    let more = names.len() - shown.len();
+    let all = shown.join(", ");
+    if more == 0 { all } else { format!("{all} and {more} more") }
 }
 
 fn input_schema(usual_tools: u32) -> Value {
@@ -101,5 +117,18 @@ mod tests {
         assert!(tool["description"].as_str().unwrap().ends_with("Connectors right now: github, linear."));
         assert!(definition(&[], 10)["description"].as_str().unwrap().ends_with("custom APIs, etc."));
         assert!(portolan_model::name::BUILT_IN.contains(&tool["name"].as_str().unwrap()));
+    }
+
+    #[test]
+    fn a_thousand_connectors_are_not_all_named() {
+        let names: Vec<String> = (0..1000).map(|n| format!("server-{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let tool = definition(&names, 10);
+        let description = tool["description"].as_str().unwrap();
+        assert!(
+            description.len() < DESCRIPTION.len() + 500 && description.contains("server-0"),
+            "{description}"
+        );
+        assert!(description.ends_with(" more."), "{description}");
     }
 }

@@ -186,7 +186,10 @@ impl Asker {
         }
         match ClientSampler::of(server, who) {
             Some(sampler) => Mind::Client(Arc::new(Sampling::new(Arc::new(sampler)))),
-            None => Mind::Nothing(Arc::new(ByWays::new(self.target(server, who.view), &self.parts.finder))),
+            None => {
+                let target = self.target(server, who.view);
+                Mind::Nothing(Arc::new(ByWays::new(target, who.view, &self.parts.finder)))
+            }
         }
     }
 

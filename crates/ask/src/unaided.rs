@@ -18,13 +18,14 @@ const MOST_BYTES: usize = 1 << 20;
 
 pub(crate) struct ByWays {
     target: Target,
+    view: View,
     finder: Arc<Finder>,
     plans: Mutex<Vec<Plan>>,
 }
 
 impl ByWays {
-    pub(crate) fn new(target: Target, finder: &Arc<Finder>) -> Self {
-        Self { target, finder: finder.clone(), plans: Mutex::default() }
+    pub(crate) fn new(target: Target, view: &View, finder: &Arc<Finder>) -> Self {
+        Self { target, view: view.clone(), finder: finder.clone(), plans: Mutex::default() }
     }
 
     /// The calls of the first plan that has some; plans without are done.
@@ -45,7 +46,7 @@ impl ByWays {
 impl Unaided for ByWays {
     async fn plan(&self, query: &str) -> Vec<PlannedCall> {
         let servers: Vec<ServerName> = ServerName::parse(&self.target.name).into_iter().collect();
-        let ranking = ranking(&self.finder, query, &View::All, &servers).await;
+        let ranking = ranking(&self.finder, query, &self.view, &servers).await;
         let found = ways(&self.target, query, &ranking).unwrap_or_default();
         let plans = found.into_iter().filter_map(|way| match way {
             QueryWay::Tool { plan, .. } => Some(*plan),

@@ -132,7 +132,7 @@ impl Finder {
                 }
             }
             self.keep(&model, &found).await;
-            self.apply(&found).await;
+            self.apply(found).await;
             if let Some(why) = trouble {
                 tracing::warn!(%why, "tools cannot be embedded right now; search goes by words");
                 self.set_trouble(Some(why));
@@ -159,7 +159,7 @@ impl Finder {
                 Ok(records) => {
                     let read =
                         |record: VectorRecord| Some((record.text_hash, Packed::from_bytes(record.vector)?));
-                    self.apply(&records.into_iter().filter_map(read).collect()).await;
+                    self.apply(records.into_iter().filter_map(read).collect()).await;
                 }
                 Err(error) => {
                     tracing::debug!(%error, "kept vectors cannot be read; they are made anew");
@@ -181,14 +181,20 @@ impl Finder {
         }
     }
 
-    async fn apply(&self, found: &BTreeMap<String, Packed>) {
+    async fn apply(&self, found: BTreeMap<String, Packed>) {
         if found.is_empty() {
             return;
         }
         let _one = self.writing.lock().await;
-        let mut next: Board = (**self.board.load()).clone();
-        next.learn(found);
-        self.hang(next);
+        let board = self.board.load_full();
+        let learned = tokio::task::spawn_blocking(move || {
+            let mut next: Board = (*board).clone();
+            next.learn(&found);
+            next
+        });
+        if let Ok(next) = learned.await {
+            self.hang(next);
+        }
     }
 
     /// Makes this the board, and says so.

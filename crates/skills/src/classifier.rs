@@ -10,6 +10,9 @@ use portolan_model::{SkillSource, fingerprint};
 use portolan_store::{Assignment, ServerRecord, SkillRecord, ToolRecord};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Tools whose vectors are looked at together.
+const MANY: usize = 100;
+
 /// What came out for a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
@@ -80,6 +83,11 @@ impl Classifier {
         model: Option<Arc<dyn ChatModel>>,
     ) -> Self {
         Self { vectors, passages, background, model, anchors: Mutex::default() }
+    }
+
+    /// How many tools are looked at together: a model reads only so many well; of vectors, many cost hardly more than few.
+    pub(crate) fn batch(&self) -> usize {
+        if self.model.is_some() { judge::BATCH } else { MANY }
     }
 
     /// One finding for each tool, in their order.

@@ -3,7 +3,6 @@
 //! Nothing here has to survive: the store knows which tools wait, and is read again at the next start, and when there is
 //! room for those that had none.
 
-use crate::judge::BATCH;
 use portolan_model::ServerId;
 use portolan_store::Overwrite;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -63,11 +62,11 @@ impl Queue {
         Put::Added
     }
 
-    /// The next batch, if a server has one and a lane for it.
-    pub(crate) fn take(&mut self) -> Option<Job> {
+    /// The next batch of at most so many, if a server has one and a lane for it.
+    pub(crate) fn take(&mut self, most: usize) -> Option<Job> {
         for _ in 0..self.turns.len() {
             let server = self.turns.pop_front()?;
-            let job = self.batch(server);
+            let job = self.batch(server, most);
             if self.waiting.get(&server).is_some_and(|waiting| !waiting.is_empty()) {
                 self.turns.push_back(server);
             } else {
@@ -80,7 +79,7 @@ impl Queue {
         None
     }
 
-    fn batch(&mut self, server: ServerId) -> Option<Job> {
+    fn batch(&mut self, server: ServerId, most: usize) -> Option<Job> {
         let waiting = self.waiting.get_mut(&server)?;
         let (busy, lanes) = self.running.entry(server).or_default();
         // A tool that changed while it is under way waits until that is over: two outcomes would race.
@@ -88,7 +87,7 @@ impl Queue {
         let overwrite = free.peek().filter(|_| *lanes < LANES).map(|(_, overwrite)| **overwrite);
         let tools: Vec<String> = free
             .filter(|(_, wish)| Some(**wish) == overwrite)
-            .take(BATCH)
+            .take(most)
             .map(|(tool, _)| tool.clone())
             .collect();
         let Some(overwrite) = overwrite else {
@@ -132,6 +131,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::BATCH;
     use Overwrite::{Everything, KeepPersons};
 
     fn put_many(queue: &mut Queue, server: ServerId, count: usize) {
@@ -146,22 +146,22 @@ mod tests {
         assert_eq!(queue.put(server, "a".to_owned(), KeepPersons, ROOM), Put::Added);
         assert_eq!(queue.put(server, "a".to_owned(), Everything, ROOM), Put::Known);
         assert_eq!(queue.put(server, "a".to_owned(), KeepPersons, ROOM), Put::Known);
-        let job = queue.take().unwrap();
+        let job = queue.take(BATCH).unwrap();
         assert_eq!((job.tools, job.overwrite), (vec!["a".to_owned()], Everything));
-        assert_eq!((queue.take(), queue.len()), (None, 0));
+        assert_eq!((queue.take(BATCH), queue.len()), (None, 0));
     }
 
     #[test]
     fn ec_006_batches_have_ten_tools_and_five_of_a_server_are_under_way() {
         let (mut queue, server) = (Queue::default(), ServerId::random());
         put_many(&mut queue, server, 500);
-        let jobs: Vec<Job> = std::iter::from_fn(|| queue.take()).collect();
+        let jobs: Vec<Job> = std::iter::from_fn(|| queue.take(BATCH)).collect();
         assert_eq!(jobs.len(), 5);
         assert!(jobs.iter().all(|job| job.tools.len() == 10));
         assert_eq!(queue.len(), 450);
         queue.done(&jobs[2]);
-        assert_eq!(queue.take().unwrap().tools[0], "tool 0050");
-        assert_eq!(queue.take(), None);
+        assert_eq!(queue.take(BATCH).unwrap().tools[0], "tool 0050");
+        assert_eq!(queue.take(BATCH), None);
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         put_many(&mut queue, large, 100);
         put_many(&mut queue, small, 1);
         let order: Vec<ServerId> =
-            std::iter::from_fn(|| queue.take()).map(|job| job.server).take(3).collect();
+            std::iter::from_fn(|| queue.take(BATCH)).map(|job| job.server).take(3).collect();
         assert_eq!(order, [large, small, large]);
     }
 
@@ -182,8 +182,8 @@ mod tests {
         assert_eq!(queue.put(server, "tool 0000".to_owned(), KeepPersons, ROOM), Put::Known);
         // What somebody wants has room beside those that nobody has asked for.
         assert_eq!(queue.put(server, "wanted".to_owned(), Everything, ASKED), Put::Added);
-        queue.take().unwrap();
-        queue.take().unwrap();
+        queue.take(BATCH).unwrap();
+        queue.take(BATCH).unwrap();
         assert_eq!(queue.put(server, "late".to_owned(), KeepPersons, ROOM), Put::Added);
     }
 
@@ -191,11 +191,11 @@ mod tests {
     fn a_tool_that_is_under_way_and_changes_comes_again_afterwards() {
         let (mut queue, server) = (Queue::default(), ServerId::random());
         put_many(&mut queue, server, 1);
-        let first = queue.take().unwrap();
+        let first = queue.take(BATCH).unwrap();
         put_many(&mut queue, server, 1);
-        assert_eq!(queue.take(), None);
+        assert_eq!(queue.take(BATCH), None);
         queue.done(&first);
-        assert_eq!(queue.take().unwrap().tools, first.tools);
+        assert_eq!(queue.take(BATCH).unwrap().tools, first.tools);
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         for (tool, wish) in [("a", KeepPersons), ("b", Everything), ("c", KeepPersons)] {
             queue.put(server, tool.to_owned(), wish, ROOM);
         }
-        assert_eq!(queue.take().unwrap().tools, ["a", "c"]);
-        assert_eq!(queue.take().unwrap().tools, ["b"]);
+        assert_eq!(queue.take(BATCH).unwrap().tools, ["a", "c"]);
+        assert_eq!(queue.take(BATCH).unwrap().tools, ["b"]);
     }
 }

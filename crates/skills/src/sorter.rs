@@ -154,7 +154,7 @@ impl Sorter {
                 errands.push(Box::pin(async { Errand::Read(self.read_open().await) }));
             }
             while working < pause.lanes() {
-                let Some(job) = self.state().queue.take() else { break };
+                let Some(job) = self.state().queue.take(self.classifier.batch()) else { break };
                 working += 1;
                 errands.push(Box::pin(async {
                     let (job, outcome) = self.work(job).await;

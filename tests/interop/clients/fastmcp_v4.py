@@ -50,11 +50,12 @@ class Session(steps.Session):
 
 def handlers(heard):
     """Its handlers get the same as the SDK's, in another order."""
-    sampling = heard.answering("sampling/createMessage", types.CreateMessageResult)
+    sampling = heard.thinking(types)
     elicitation = heard.answering("elicitation/create", types.ElicitResult)
     roots = heard.answers.get("roots/list", {}).get("roots")
     return {
         "sampling_handler": sampling and (lambda messages, params, context: sampling(context, params)),
+        "sampling_capabilities": heard.capability(types),
         "elicitation_handler": elicitation and (lambda message, kind, params, context: elicitation(context, params)),
         "roots": roots and [root["uri"] for root in roots],
     }

@@ -30,7 +30,8 @@ async def connect(endpoint, mode, heard):
         mode=mode,
         logging_callback=heard.log,
         message_handler=heard.message,
-        sampling_callback=heard.answering("sampling/createMessage", types.CreateMessageResult),
+        sampling_callback=heard.thinking(types),
+        sampling_capabilities=heard.capability(types),
         elicitation_callback=heard.answering("elicitation/create", types.ElicitResult),
         list_roots_callback=heard.answering("roots/list", types.ListRootsResult),
     ) as client:

@@ -2,6 +2,7 @@
 "use strict";
 const { readFileSync } = require("node:fs");
 const { setTimeout: sleep } = require("node:timers/promises");
+const { thought } = require("./thought.cjs");
 
 const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
 
@@ -21,15 +22,18 @@ class Heard {
   updated = [];
   asked = [];
 
-  constructor(answers) {
-    this.answers = answers ?? {};
+  /** `sampling` is what a client that plays a model says of it; its wish is the step's. */
+  constructor(answers, sampling) {
+    const play = (params) => thought(this.wish, params);
+    this.answers = { ...answers, ...(sampling && { "sampling/createMessage": play }) };
+    this.sampling = sampling ?? {};
   }
 
   /** Who can answer says so. */
   get capabilities() {
     const can = (method) => method in this.answers;
     return {
-      ...(can("sampling/createMessage") && { sampling: {} }),
+      ...(can("sampling/createMessage") && { sampling: this.sampling }),
       ...(can("elicitation/create") && { elicitation: {} }),
       ...(can("roots/list") && { roots: { listChanged: true } }),
     };
@@ -37,7 +41,8 @@ class Heard {
 
   answer(method, params) {
     this.asked.push({ method, params });
-    return this.answers[method];
+    const answer = this.answers[method];
+    return typeof answer === "function" ? answer(params) : answer;
   }
 }
 
@@ -107,6 +112,7 @@ const play = {
 /** What comes of a step, and what the client was asked meanwhile. */
 async function done(session, step) {
   const before = session.heard.asked.length;
+  session.heard.wish = step.wish;
   const came = play[step.do]
     ? await play[step.do](session, step)
     : { result: await ASK[step.do](session.client, step) };
@@ -134,8 +140,8 @@ function progressOf(transport) {
 /** `connect(endpoint, mode, heard)` gives the SDK's client in the one shape that the steps use. */
 async function run(connect) {
   const { sessions } = JSON.parse(readFileSync(process.argv[2], "utf8"));
-  for (const { endpoint, mode, steps, answers } of sessions) {
-    const heard = new Heard(answers);
+  for (const { endpoint, mode, steps, answers, sampling } of sessions) {
+    const heard = new Heard(answers, sampling);
     const session = { heard, ...(await connect(endpoint, mode, heard)) };
     say({ did: "connect", ...session.agreed() });
     for (const step of steps) {

@@ -7,6 +7,8 @@ from contextlib import AsyncExitStack
 
 import anyio
 
+import thought
+
 # How long what is due beside an answer may come after it: logs, news of a resource, tools that are found later.
 LOGS_DUE_S = 2.0
 UPDATE_DUE_S = 8.0
@@ -31,9 +33,10 @@ async def within(seconds, is_there):
 class Heard:
     """What a server says and asks beside its answers, and the answers that the job has for what it asks."""
 
-    def __init__(self, answers):
+    def __init__(self, answers, sampling):
         self.logs, self.updated, self.asked = [], [], []
         self.answers = answers or {}
+        self.sampling, self.wish = sampling, None
 
     async def log(self, params):
         self.logs.append(plain(params))
@@ -54,6 +57,23 @@ class Heard:
             return result.model_validate(self.answers[method])
 
         return answer
+
+    def thinking(self, types):
+        """The same for sampling, which a job has an answer for or a model that is played."""
+        if self.sampling is None:
+            return self.answering("sampling/createMessage", types.CreateMessageResult)
+
+        async def think(context, params):
+            asked = plain(params)
+            self.asked.append({"method": "sampling/createMessage", "params": asked})
+            result = types.CreateMessageResultWithTools if "tools" in asked else types.CreateMessageResult
+            return result.model_validate(thought.of(self.wish, asked))
+
+        return think
+
+    def capability(self, types):
+        """What a client that plays a model says of its sampling."""
+        return None if self.sampling is None else types.SamplingCapability.model_validate(self.sampling)
 
 
 class Session:
@@ -202,6 +222,7 @@ PLAY = {
 async def done(session, step):
     """What comes of a step, and what the client was asked meanwhile."""
     before = len(session.heard.asked)
+    session.heard.wish = step.get("wish")
     came = await PLAY[step["do"]](session, step)
     asked = session.heard.asked[before:]
     return {**came, "asked": asked} if asked else came
@@ -212,7 +233,7 @@ async def play(connect):
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
     for wanted in job["sessions"]:
-        heard = Heard(wanted.get("answers"))
+        heard = Heard(wanted.get("answers"), wanted.get("sampling"))
         async with connect(wanted["endpoint"], wanted["mode"], heard) as session, session.open:
             say({"did": "connect", "revision": session.revision, "server": plain(session.server)})
             for step in wanted["steps"]:

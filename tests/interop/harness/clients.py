@@ -49,6 +49,8 @@ class Visit:
     endpoint: dict
     steps: list[dict]
     answers: dict[str, dict] = field(default_factory=dict)
+    sampling: dict | None = None
+    """The capability of a client that plays a model: each step says what it wishes for."""
 
 
 def play(places: Places, client: Client, name: str, visits: list[Visit]) -> list[list[dict]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .bench import LEGACY
 from .clients import CLIENTS, Client, Visit, play
-from .neighbours import Neighbour, Neighbourhood, servers_file
+from .neighbours import OF_MEMORY, Neighbour, Neighbourhood, servers_file
 from .places import Places
 from .processes import Started
 from .report import Case, Failed, expect
@@ -19,6 +19,8 @@ STYLES = {"dot": ".", "colon": ":", "safe": "__"}
 # Servers of Node and Python take seconds to start: a client that lists only once waits for them.
 PATIENT = {"PORTOLAN_LIST_WAIT": "60s"}
 LONG_RUNNING_STEPS = 4
+# The servers whose agents are asked.
+AGENTS = ("everything", "filesystem", "memory")
 # What the fixture's tool says of itself; others may call it at the same time.
 LOGGED = ["Tool execution started", "Tool processing data", "Tool execution completed"]
 
@@ -51,12 +53,22 @@ class Gateways:
     def serving_safe(self) -> "Front":
         return self.serve("serve-safe", "--names", "safe")
 
-    def serve(self, name: str, *flags: str, only: tuple[str, ...] = ()) -> "Front":
+    @cached_property
+    def serving_agents(self) -> "Front":
+        """Shows nothing but the two tools that ask; its servers have something to tell from the start."""
+        front = self.serve("serve-agents", only=AGENTS, env={"PORTOLAN_EXPOSURE": "agents"})
+        remembered = [{"type": "entity", **entity} for entity in OF_MEMORY[0].arguments["entities"]]
+        (front.folder / "memory.jsonl").write_text("".join(json.dumps(entity) + "\n" for entity in remembered))
+        return front
+
+    def serve(
+        self, name: str, *flags: str, only: tuple[str, ...] = (), env: dict[str, str] | None = None
+    ) -> "Front":
         folder = self.folder(name)
         servers = self.servers(folder, only)
         line = [self.places.program("portolan"), "serve", "--config", servers_file(servers, folder)]
         log = self.places.logs / f"{name}.log"
-        env = {**PATIENT, "XDG_CONFIG_HOME": str(folder), "PORTOLAN_DATA": str(folder / "data")}
+        env = {**PATIENT, **(env or {}), "XDG_CONFIG_HOME": str(folder), "PORTOLAN_DATA": str(folder / "data")}
         url = self.started.listening([*line, "--listen", "127.0.0.1:0", *flags], log, env)
         return Front(folder, servers, url=url)
 

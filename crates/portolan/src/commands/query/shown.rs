@@ -1,16 +1,20 @@
 //! The answer to a query as people read it: each result under its rank, and then how it was come by.
 
 use crate::terminal::screen::{plain, plain_lines};
+use crate::terminal::table::cut;
 use crate::terminal::wrap::wrapped;
 use anstyle::{AnsiColor, Style};
 use serde::Deserialize;
 use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr as _;
 
 /// What is shown of one result; `--json` prints all of it.
 const MOST_LINES: usize = 4;
 /// How wide a line is where no terminal says so.
 const WIDTH: usize = 100;
 const INDENT: &str = "    ";
+/// What a score takes beside the name of its server, with the blanks around it.
+const SCORE: usize = 8;
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -74,18 +78,16 @@ impl Found {
         let content = plain_lines(self.content.trim());
         let mut lines = content.lines();
         let title = self.title.as_deref().map(|title| plain(title.trim()));
-        // What begins with its title says it once.
-        if title
-            .as_deref()
-            .is_some_and(|title| lines.clone().next().is_some_and(|first| first.trim() == title))
-        {
+        // What begins with its title, or with the end of it, says it once.
+        let repeats = |first: &str| title.as_deref().is_some_and(|title| title.ends_with(first.trim()));
+        if lines.clone().next().is_some_and(repeats) {
             lines.next();
         }
         let (server, score) = (plain(&self.server), self.relevance_score);
         let head = format!("{BOLD}{:>2}. {server}{BOLD:#}  {DIM}{score:.2}{DIM:#}", self.rank);
-        let title = title.filter(|title| !title.is_empty());
-        writeln!(text, "{head}{}", title.map(|title| format!("  {title}")).unwrap_or_default())
-            .unwrap_or_default();
+        let room = width.saturating_sub(server.width() + SCORE);
+        let title = title.filter(|title| !title.is_empty()).map(|title| format!("  {}", cut(&title, room)));
+        writeln!(text, "{head}{}", title.unwrap_or_default()).unwrap_or_default();
         for part in wrapped(lines, width, MOST_LINES) {
             line(Style::new(), &format!("{INDENT}{part}"), text);
         }
@@ -147,7 +149,7 @@ mod tests {
         let answer = json!({
             "results": [
                 {"content": "Release plan\n\nThe next release is on Friday, if all goes well.", "server": "docs",
-                 "relevanceScore": 0.914, "rank": 1, "title": "Release plan", "alsoFrom": ["wiki", "mail"]},
+                 "relevanceScore": 0.914, "rank": 1, "title": "plan.md: Release plan", "alsoFrom": ["wiki", "mail"]},
                 {"content": "on\x1b[2J\ntwo\nthree\nfour\nfive", "server": "git", "relevanceScore": 0.5, "rank": 2,
                  "title": "log", "url": "https://h/x"},
             ],
@@ -156,7 +158,7 @@ mod tests {
         check(
             answer,
             40,
-            " 1. docs  0.91  Release plan\n    The next release is on Friday, if\n    all goes well.\n    also from wiki, mail\n\n \
+            " 1. docs  0.91  plan.md: Release plan\n    The next release is on Friday, if\n    all goes well.\n    also from wiki, mail\n\n \
              2. git  0.50  log\n    on\u{fffd}[2J\n    two\n    three\n    four …\n    https://h/x\n\n\
              2 of 7 results; 2 of 3 servers answered; 12 ms\nno answer from late: timeout after 3s\n\
              not asked: mail: nothing of it is safe to call\n",
