@@ -47,7 +47,7 @@ async fn route(front: Arc<Front>, other: Option<&Other>, request: Request) -> Re
     };
     match (place, request.method()) {
         ("mcp", _) => streamable::serve(front, view, request).await,
-        ("sse", &Method::GET) => legacy::open(&front, view),
+        ("sse", &Method::GET) => legacy::open(&front, view, path),
         // Boxed: every request takes room for the largest of these, and this one would be five times the others.
         ("messages", &Method::POST) => Box::pin(legacy::message(&front, &view, request)).await,
         ("sse", _) => reply::not_allowed("GET"),

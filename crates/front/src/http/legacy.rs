@@ -10,12 +10,9 @@ use portolan_catalog::View;
 use std::sync::Arc;
 
 /// Opens the stream; its first event names the address for messages, and its end ends the session.
-pub(super) fn open(front: &Arc<Front>, view: View) -> Response {
-    let path = match &view {
-        View::All => "/messages".to_owned(),
-        View::Profile(profile) => format!("/profiles/{}/messages", profile.name),
-        View::Server(server) => format!("/servers/{server}/messages"),
-    };
+pub(super) fn open(front: &Arc<Front>, view: View, path: &str) -> Response {
+    // Messages go to where the stream was opened: what is seen by that way in need not have a way in of its own.
+    let path = format!("{}messages", path.strip_suffix("sse").unwrap_or("/"));
     let client = front.new_client(view);
     let Some(messages) = client.open_stream() else {
         return reply::status(StatusCode::INTERNAL_SERVER_ERROR, "the stream could not be opened");

@@ -356,6 +356,13 @@ async fn first(rest: &Rest, query: &str) -> (Value, String) {
 }
 
 #[tokio::test]
+async fn an_exposure_for_everybody_holds_over_sse_too() {
+    let gateway = desk().env("PORTOLAN_EXPOSURE", "search").serve().await;
+    let client = portolan_testkit::SseClient::connect(&gateway.url_of("/sse")).await;
+    assert_eq!(client.tool_names().await, OURS);
+}
+
+#[tokio::test]
 async fn an_endpoint_embeds_with_its_model_and_its_key_which_is_shown_nowhere() {
     let models = ModelServer::start().await;
     let gateway = with_endpoint(&models.openai_url()).serve().await;
