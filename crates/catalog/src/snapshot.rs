@@ -7,7 +7,7 @@ use crate::view::View;
 use crate::{Generation, PerKind};
 use bytes::Bytes;
 use portolan_model::name::{self, NameStyle};
-use portolan_model::{Kind, Kinds, Piece, ServerName, Tool, ToolName};
+use portolan_model::{Kind, Kinds, Piece, Profile, ServerName, Tool, ToolName};
 use portolan_wire::{Abilities, Revision};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +26,8 @@ pub struct Eyes<'e> {
 /// The lists of one kind in each style and revision, made when first asked for.
 type Lists = [[OnceLock<Bytes>; Revision::ALL.len()]; 3];
 
+type OfProfiles = Vec<(Arc<Profile>, Lists)>;
+
 /// What has been made of the things of one kind.
 #[derive(Default, Clone)]
 struct Made {
@@ -33,8 +35,9 @@ struct Made {
     /// Of what only some clients are shown.
     beside: OnceLock<Arc<Beside>>,
     lists: Lists,
-    /// The same of each profile; there are as many as the settings name.
-    of_profiles: Arc<Mutex<BTreeMap<ServerName, Lists>>>,
+    /// The same of each profile; there are as many as the settings name. They are told apart by all that they are: two of
+    /// one name may show different things.
+    of_profiles: Arc<Mutex<OfProfiles>>,
 }
 
 /// What clients see that declare something, where any server shows them something else than everybody.
@@ -300,13 +303,20 @@ impl Snapshot {
             View::Profile(_) if own.is_some() => render(),
             View::Profile(profile) => {
                 let kept = || made.of_profiles.lock().unwrap_or_else(PoisonError::into_inner);
-                let known = kept().entry(profile.name.clone()).or_default()[row][column].get().cloned();
+                let of = |all: &OfProfiles| all.iter().position(|(known, _)| known == profile);
+                let known = {
+                    let all = kept();
+                    of(&all).and_then(|at| all[at].1[row][column].get().cloned())
+                };
                 known.unwrap_or_else(|| {
                     let list = render();
+                    let mut all = kept();
+                    let at = of(&all).unwrap_or_else(|| {
+                        all.push((profile.clone(), Lists::default()));
+                        all.len() - 1
+                    });
                     // Whoever was faster has made the same.
-                    kept().entry(profile.name.clone()).or_default()[row][column]
-                        .set(list.clone())
-                        .unwrap_or_default();
+                    all[at].1[row][column].set(list.clone()).unwrap_or_default();
                     list
                 })
             }

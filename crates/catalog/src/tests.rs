@@ -230,3 +230,22 @@ async fn f41_lists_wait_for_servers_in_their_first_try_but_never_beyond_the_dead
     catalog.settled(begun + Duration::from_hours(1)).await;
     assert_eq!(begun.elapsed(), Duration::from_secs(1), "a first try that failed is decided");
 }
+
+#[test]
+fn two_profiles_of_one_name_never_share_a_list() {
+    use portolan_model::Profile;
+    use std::sync::Arc;
+    let catalog = filed([("a", tools(&["m"])), ("b", tools(&["z"]))]);
+    let all = Profile::new(server("default"));
+    let some = Profile { servers: vec!["b".to_owned()], ..all.clone() };
+    let snapshot = catalog.snapshot();
+    let seen = |profile: &Profile| {
+        let view = View::Profile(Arc::new(profile.clone()));
+        keys(Kind::Tools, &snapshot.list(Kind::Tools, &eyes(&view, NameStyle::Dot)))
+    };
+    // The second time each comes from what was kept.
+    for _ in 0..2 {
+        assert_eq!(seen(&all), ["a.m", "b.z"]);
+        assert_eq!(seen(&some), ["b.z"]);
+    }
+}

@@ -113,13 +113,19 @@ impl Finder {
         if !self.hand_over(&embedder).await {
             return false;
         }
+        if self.board.load().before.is_some() {
+            // The old model serves on, and the next server that comes is the next occasion.
+            return true;
+        }
         self.recall(&model).await;
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         loop {
             let missing = self.missing(BATCH * workers);
             if missing.is_empty() {
                 self.set_trouble(None);
-                self.note_model(&model).await;
+                if !self.board.load().servers.is_empty() {
+                    self.note_model(&model).await;
+                }
                 return true;
             }
             let batches = missing.chunks(BATCH).map(|batch| embedded(&*embedder, batch));
@@ -157,8 +163,6 @@ impl Finder {
         for some in hashes.chunks(CACHED) {
             match store.vectors(model, some).await {
                 Ok(records) => {
-                    let read =
-                        |record: VectorRecord| Some((record.text_hash, Packed::from_bytes(record.vector)?));
                     self.apply(records.into_iter().filter_map(read).collect()).await;
                 }
                 Err(error) => {
@@ -202,6 +206,11 @@ impl Finder {
         self.board.store(Arc::new(board));
         self.learned.send_modify(|count| *count += 1);
     }
+}
+
+/// A kept vector with the hash of its text; nothing for what is none.
+pub(crate) fn read(record: VectorRecord) -> Option<(String, Packed)> {
+    Some((record.text_hash, Packed::from_bytes(record.vector)?))
 }
 
 fn stamp(snapshot: &portolan_catalog::Snapshot, server: &ServerName) -> u64 {

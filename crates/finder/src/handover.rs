@@ -3,7 +3,7 @@
 use crate::board::{Board, Text};
 use crate::embedder::Embedder;
 use crate::finder::Finder;
-use crate::follow::{BATCH, CACHED, embedded};
+use crate::follow::{BATCH, CACHED, embedded, read};
 use crate::packed::Packed;
 use futures_util::future::join_all;
 use portolan_store::{Store, StoreError};
@@ -24,6 +24,9 @@ impl Finder {
     pub(crate) async fn hand_over(&self, new: &Arc<dyn Embedder>) -> bool {
         let Some(before) = self.board.load().before.clone() else { return true };
         self.recall(&before.id()).await;
+        if self.is_filling() {
+            return true;
+        }
         let model = new.id();
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         loop {
@@ -55,6 +58,11 @@ impl Finder {
         }
     }
 
+    /// Whether servers are still to come: who knows every tool of those that are there need not know theirs.
+    fn is_filling(&self) -> bool {
+        self.board.load().servers.is_empty() || self.parts.catalog.snapshot().is_settling()
+    }
+
     /// Puts the new vectors in the place of the old ones, if there is one for every text.
     async fn take_over(&self, found: &BTreeMap<String, Packed>) -> bool {
         let _one = self.writing.lock().await;
@@ -72,10 +80,9 @@ impl Finder {
         let mut kept = BTreeMap::new();
         for some in texts.chunks(CACHED) {
             let hashes: Vec<String> = some.iter().map(|text| text.hash.clone()).collect();
+            // What cannot be read is made anew.
             let records = store.vectors(model, &hashes).await.unwrap_or_default();
-            kept.extend(
-                records.into_iter().filter_map(|r| Some((r.text_hash, Packed::from_bytes(r.vector)?))),
-            );
+            kept.extend(records.into_iter().filter_map(read));
         }
         kept
     }

@@ -3,6 +3,7 @@
 use crate::describe::doc;
 use crate::embedder::Haste;
 use crate::finder::Finder;
+use crate::follow::read;
 use crate::packed::Packed;
 use crate::shelf::{Shelf, Stock, about};
 use async_trait::async_trait;
@@ -67,9 +68,9 @@ impl Finder {
     /// What the store knows of these texts.
     async fn known(&self, hashes: &[String]) -> HashMap<String, Packed> {
         let Some(store) = &self.parts.store else { return HashMap::new() };
+        // What cannot be read is made anew.
         let records = store.vectors(&self.model(), hashes).await.unwrap_or_default();
-        let read = records.into_iter().filter_map(|r| Some((r.text_hash, Packed::from_bytes(r.vector)?)));
-        read.collect()
+        records.into_iter().filter_map(read).collect()
     }
 
     fn outlook(&self, hashes: &[String], known: &HashMap<String, Packed>) -> Outlook {

@@ -68,10 +68,19 @@ struct Desk {
 
 impl Desk {
     async fn new(folder: &tempfile::TempDir, new: &Arc<Letters>, before: Option<&Arc<Letters>>) -> Self {
+        Self::over(Arc::new(catalog()), folder, new, before).await
+    }
+
+    async fn over(
+        catalog: Arc<Catalog>,
+        folder: &tempfile::TempDir,
+        new: &Arc<Letters>,
+        before: Option<&Arc<Letters>>,
+    ) -> Self {
         let store = Arc::new(SqliteStore::open(folder.path()).await.unwrap());
         let as_embedder = |letters: &Arc<Letters>| letters.clone() as Arc<dyn Embedder>;
         let finder = Finder::new(Parts {
-            catalog: Arc::new(catalog()),
+            catalog,
             about: Box::new(|_| None),
             embedder: Some(as_embedder(new)),
             before: before.map(as_embedder),
@@ -114,6 +123,11 @@ impl Desk {
 
 fn catalog() -> Catalog {
     let catalog = Catalog::default();
+    fill(&catalog);
+    catalog
+}
+
+fn fill(catalog: &Catalog) {
     let server = ServerName::parse("files").unwrap();
     let tool = |name: &str, description: &str| {
         let definition = to_raw_value(&json!({"name": name, "description": description})).unwrap();
@@ -123,7 +137,6 @@ fn catalog() -> Catalog {
     let offer = Offer { tools, ..Offer::default() };
     catalog.file(Filing::Offered { server: server.clone(), offer, announced: Kinds::NONE });
     catalog.file(Filing::Turned { server, state: State::Connected, error: None });
-    catalog
 }
 
 /// A folder in whose store the old model knows every tool.
@@ -149,6 +162,27 @@ async fn the_old_model_serves_until_the_new_one_knows_every_tool() {
     let (by_old, found) = (old.queries(), desk.find().await);
     assert_eq!((found.words_only, old.queries()), (None, by_old));
     desk.known_by("new").await;
+    desk.end().await;
+}
+
+#[tokio::test]
+async fn the_old_model_serves_servers_too_that_come_after_the_start() {
+    let old = Arc::new(Letters::new("old", 0));
+    let folder = known_to(&old).await;
+    let new = Arc::new(Letters { let_in: Semaphore::new(0), ..Letters::new("new", 5) });
+    let catalog = Arc::new(Catalog::default());
+    let desk = Desk::over(catalog.clone(), &folder, &new, Some(&old)).await;
+    // With nothing to know yet nobody knows everything.
+    for _ in 0..100 {
+        desk.find().await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(known_by(&*desk.store).await.unwrap().as_deref(), Some("old"));
+    fill(&catalog);
+    desk.until(|found| found.words_only.is_none()).await;
+    assert!(old.queries() > 0 && new.queries() == 0);
+    new.let_in.add_permits(10);
+    desk.until(|_| new.queries() > 0).await;
     desk.end().await;
 }
 
