@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use portolan_embed::{MODEL_ID, Model, ModelError, model_hash};
 use portolan_model::mask_url;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// Whether somebody waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,22 @@ pub trait Embedder: Send + Sync {
 }
 
 /// The model that is part of the program. Nothing of it is touched before the first text.
-#[derive(Default)]
-pub struct BuiltIn(Arc<OnceLock<Result<Model, Arc<ModelError>>>>);
+pub struct BuiltIn {
+    model: Arc<OnceLock<Result<Model, Arc<ModelError>>>>,
+    /// A turn for each core: even a thread that gives way takes a little from calls, and ten take ten times that.
+    turns: Arc<Semaphore>,
+}
+
+impl Default for BuiltIn {
+    fn default() -> Self {
+        Self { model: Arc::default(), turns: Arc::new(Semaphore::new(cores())) }
+    }
+}
+
+/// How many texts can be worked on at the same time.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
 #[async_trait]
 impl Embedder for BuiltIn {
@@ -44,7 +58,7 @@ impl Embedder for BuiltIn {
     }
 
     async fn embed(&self, texts: Vec<String>, haste: Haste) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let model = self.0.clone();
+        let model = self.model.clone();
         let work = move || {
             let model = model.get_or_init(|| Model::built_in().map_err(Arc::new));
             let model = model.as_ref().map_err(|error| EmbedError::Model(error.clone()))?;
@@ -52,7 +66,16 @@ impl Embedder for BuiltIn {
         };
         match haste {
             Haste::Query => tokio::task::spawn_blocking(work).await.unwrap_or(Err(EmbedError::GivenUp)),
-            Haste::Background => aside(work).await,
+            Haste::Background => {
+                let turn = self.turns.clone().acquire_owned().await.map_err(|_| EmbedError::GivenUp)?;
+                // The thread works on where nobody waits for it any longer, and keeps its turn until then.
+                aside(move || {
+                    let outcome = work();
+                    drop(turn);
+                    outcome
+                })
+                .await
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The index follows the catalog; what texts mean follows the index.
 
 use crate::board::{Board, Listed, Text};
-use crate::embedder::{Embedder, Haste};
+use crate::embedder::{Embedder, Haste, cores};
 use crate::finder::Finder;
 use crate::packed::Packed;
 use futures_util::future::join_all;
@@ -118,9 +118,8 @@ impl Finder {
             return true;
         }
         self.recall(&model).await;
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
         loop {
-            let missing = self.missing(BATCH * workers);
+            let missing = self.missing(BATCH * cores());
             if missing.is_empty() {
                 self.set_trouble(None);
                 if !self.board.load().servers.is_empty() {

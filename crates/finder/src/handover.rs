@@ -1,7 +1,7 @@
 //! From one model to the next: the old one's vectors serve until the new one knows every tool.
 
 use crate::board::{Board, Text};
-use crate::embedder::Embedder;
+use crate::embedder::{Embedder, cores};
 use crate::finder::Finder;
 use crate::follow::{BATCH, CACHED, embedded, read};
 use crate::packed::Packed;
@@ -28,13 +28,12 @@ impl Finder {
             return true;
         }
         let model = new.id();
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
         loop {
             let texts = self.board.load().texts();
             let mut found = self.kept(&model, &texts).await;
             let missing: Vec<Text> =
                 texts.into_iter().filter(|text| !found.contains_key(&text.hash)).collect();
-            for some in missing.chunks(BATCH * workers) {
+            for some in missing.chunks(BATCH * cores()) {
                 for outcome in join_all(some.chunks(BATCH).map(|batch| embedded(&**new, batch))).await {
                     match outcome {
                         Ok(vectors) => {

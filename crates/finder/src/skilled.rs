@@ -43,6 +43,8 @@ impl Vectors for Finder {
         let mut learned = self.learned.subscribe();
         let mut known = loop {
             learned.mark_unchanged();
+            // What has just been listed is the index's to embed, also where it has not heard of it yet.
+            self.refresh().await;
             let known = self.known(&hashes).await;
             match self.outlook(&hashes, &known) {
                 Outlook::Known | Outlook::Ours => break known,

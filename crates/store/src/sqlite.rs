@@ -48,6 +48,8 @@ use std::time::Duration;
 const PAGES_IN_MEMORY: &str = "-256";
 /// As many different statements as a connection uses again and again.
 const STATEMENTS: usize = 16;
+/// How many rows are written by one statement: each is a way to the thread of the connection and back.
+const ROWS: usize = 100;
 /// How long a lock that somebody else holds on the database is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Readers beside the one writer; each is a thread.

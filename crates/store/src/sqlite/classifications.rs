@@ -1,14 +1,15 @@
 //! The tables of which tools have which skills, and of how far that is decided.
 
 use super::fault::Fault;
-use super::{servers, skills};
+use super::{ROWS, servers, skills};
 use crate::{
     Assignment, AssignmentFinder, AssignmentRecord, ClassificationRecord, OpenTool, Overwrite, StoreError,
     ToolSkills,
 };
 use portolan_model::{Classification, Moment, ServerId, SkillId, SkillSource, Workspace};
 use sqlx::sqlite::SqliteRow;
-use sqlx::{QueryBuilder, Row as _, SqliteConnection};
+use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
+use std::collections::HashSet;
 
 pub(super) async fn assignments(
     db: &mut SqliteConnection,
@@ -83,104 +84,110 @@ pub(super) async fn assign(
     overwrite: Overwrite,
 ) -> Result<(), Fault> {
     check_server(db, server).await?;
-    for tool in tools {
-        let is_kept = match overwrite {
-            Overwrite::KeepPersons => is_a_persons(db, server, &tool.tool).await?,
-            Overwrite::Everything => false,
-        };
-        if !is_kept {
-            replace(db, server, &tool.tool, &tool.assignments).await?;
+    let kept = match overwrite {
+        Overwrite::KeepPersons => given_by_persons(db, server).await?,
+        Overwrite::Everything => HashSet::new(),
+    };
+    for tools in tools.chunks(ROWS) {
+        let (of_persons, open): (Vec<&ToolSkills>, Vec<&ToolSkills>) =
+            tools.iter().partition(|tool| kept.contains(&tool.tool));
+        clear(db, server, &names(open.iter().copied())).await?;
+        let mut given = Vec::new();
+        for tool in &open {
+            given.extend(tool.assignments.iter().map(|assignment| (tool.tool.as_str(), assignment)));
         }
-        if is_kept || !tool.assignments.is_empty() {
-            leave_suggestions(db, server, &tool.tool).await?;
-        }
-        let record = ClassificationRecord {
+        add(db, server, &given).await?;
+        let having = open.into_iter().filter(|tool| !tool.assignments.is_empty());
+        leave_suggestions(db, server, &names(having.chain(of_persons))).await?;
+        let classified = tools.iter().map(|tool| ClassificationRecord {
             tool: tool.tool.clone(),
             state: Classification::Classified,
             fingerprint: tool.fingerprint.clone(),
             tries: 0,
             last_error: None,
-        };
-        put_one(db, server, &record).await?;
+        });
+        write(db, server, &classified.collect::<Vec<_>>()).await?;
     }
     Ok(())
 }
 
-async fn is_a_persons(db: &mut SqliteConnection, server: ServerId, tool: &str) -> Result<bool, Fault> {
-    let found = sqlx::query(
-        "SELECT 1 FROM skill_assignments WHERE server_id = ? AND tool_name = ? AND source = 'HUMAN' LIMIT 1",
-    )
-    .bind(server.to_string())
-    .bind(tool);
-    Ok(found.fetch_optional(db).await?.is_some())
+fn names<'t>(tools: impl Iterator<Item = &'t ToolSkills>) -> Vec<&'t str> {
+    tools.map(|tool| tool.tool.as_str()).collect()
 }
 
-/// A tool that has skills waits for none.
-async fn leave_suggestions(db: &mut SqliteConnection, server: ServerId, tool: &str) -> Result<(), Fault> {
-    sqlx::query(
-        "DELETE FROM suggestion_tools WHERE server_id = ? AND tool_name = ?
-           AND suggestion_id IN (SELECT id FROM skill_suggestions WHERE state = 'PENDING')",
-    )
-    .bind(server.to_string())
-    .bind(tool)
-    .execute(db)
-    .await?;
+/// The tools of a server whose skills are by a person's word.
+async fn given_by_persons(db: &mut SqliteConnection, server: ServerId) -> Result<HashSet<String>, Fault> {
+    let names = sqlx::query_scalar(
+        "SELECT DISTINCT tool_name FROM skill_assignments WHERE server_id = ? AND source = 'HUMAN'",
+    );
+    Ok(names.bind(server.to_string()).fetch_all(db).await?.into_iter().collect())
+}
+
+/// Tools that have skills wait for none.
+async fn leave_suggestions(db: &mut SqliteConnection, server: ServerId, tools: &[&str]) -> Result<(), Fault> {
+    let mut query = QueryBuilder::new("DELETE FROM suggestion_tools WHERE server_id = ");
+    query.push_bind(server.to_string());
+    among(&mut query, tools);
+    query.push(" AND suggestion_id IN (SELECT id FROM skill_suggestions WHERE state = 'PENDING')");
+    query.build().persistent(false).execute(db).await?;
     Ok(())
 }
 
-async fn replace(
-    db: &mut SqliteConnection,
-    server: ServerId,
-    tool: &str,
-    assignments: &[Assignment],
-) -> Result<(), Fault> {
-    let old = sqlx::query("DELETE FROM skill_assignments WHERE server_id = ? AND tool_name = ?")
-        .bind(server.to_string())
-        .bind(tool);
-    old.execute(&mut *db).await?;
-    for assignment in assignments {
-        add(db, server, tool, assignment).await?;
+/// Takes all skills from these tools.
+async fn clear(db: &mut SqliteConnection, server: ServerId, tools: &[&str]) -> Result<(), Fault> {
+    let mut query = QueryBuilder::new("DELETE FROM skill_assignments WHERE server_id = ");
+    query.push_bind(server.to_string());
+    among(&mut query, tools);
+    query.build().persistent(false).execute(db).await?;
+    Ok(())
+}
+
+fn among<'n, N: AsRef<str> + 'n>(query: &mut QueryBuilder<Sqlite>, tools: impl IntoIterator<Item = &'n N>) {
+    query.push(" AND tool_name IN (");
+    let mut listed = query.separated(", ");
+    for tool in tools {
+        listed.push_bind(tool.as_ref().to_owned());
     }
-    Ok(())
+    query.push(")");
 }
 
-pub(super) async fn add(
+/// Gives tools skills.
+async fn add(
     db: &mut SqliteConnection,
     server: ServerId,
-    tool: &str,
-    assignment: &Assignment,
+    given: &[(&str, &Assignment)],
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "INSERT INTO skill_assignments (server_id, tool_name, skill_id, confidence, source, is_primary)
-         VALUES (?, ?, ?, ?, ?, ?)
-         ON CONFLICT (server_id, tool_name, skill_id)
-         DO UPDATE SET confidence = excluded.confidence, source = excluded.source, is_primary = excluded.is_primary",
-    )
-    .bind(server.to_string())
-    .bind(tool)
-    .bind(assignment.skill.as_str())
-    .bind(assignment.confidence)
-    .bind(assignment.source.as_str())
-    .bind(assignment.is_primary)
-    .execute(db)
-    .await?;
+    if given.is_empty() {
+        return Ok(());
+    }
+    let mut query = QueryBuilder::new(
+        "INSERT INTO skill_assignments (server_id, tool_name, skill_id, confidence, source, is_primary) ",
+    );
+    query.push_values(given, |mut row, (tool, assignment)| {
+        row.push_bind(server.to_string())
+            .push_bind(*tool)
+            .push_bind(assignment.skill.as_str())
+            .push_bind(assignment.confidence)
+            .push_bind(assignment.source.as_str())
+            .push_bind(assignment.is_primary);
+    });
+    query.push(
+        " ON CONFLICT (server_id, tool_name, skill_id)
+          DO UPDATE SET confidence = excluded.confidence, source = excluded.source, is_primary = excluded.is_primary",
+    );
+    query.build().persistent(false).execute(db).await?;
     Ok(())
 }
 
 pub(super) async fn of_server(
     db: &mut SqliteConnection,
     server: ServerId,
-    among: Option<&[String]>,
+    names: Option<&[String]>,
 ) -> Result<Vec<ClassificationRecord>, Fault> {
     let mut query = QueryBuilder::new("SELECT * FROM classifications WHERE server_id = ");
     query.push_bind(server.to_string());
-    if let Some(names) = among {
-        query.push(" AND tool_name IN (");
-        let mut listed = query.separated(", ");
-        for name in names {
-            listed.push_bind(name.as_str());
-        }
-        query.push(")");
+    if let Some(names) = names {
+        among(&mut query, names);
     }
     let rows = query.push(" ORDER BY tool_name").build().fetch_all(db).await?;
     let record = |row: &SqliteRow| {
@@ -201,33 +208,36 @@ pub(super) async fn put(
     records: &[ClassificationRecord],
 ) -> Result<(), Fault> {
     check_server(db, server).await?;
-    for record in records {
-        put_one(db, server, record).await?;
+    for records in records.chunks(ROWS) {
+        write(db, server, records).await?;
     }
     Ok(())
 }
 
-async fn put_one(
+async fn write(
     db: &mut SqliteConnection,
     server: ServerId,
-    record: &ClassificationRecord,
+    records: &[ClassificationRecord],
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "INSERT INTO classifications (server_id, tool_name, state, fingerprint, tries, last_error, updated_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT (server_id, tool_name) DO UPDATE SET
-             state = excluded.state, fingerprint = excluded.fingerprint, tries = excluded.tries,
-             last_error = excluded.last_error, updated_at = excluded.updated_at",
-    )
-    .bind(server.to_string())
-    .bind(record.tool.as_str())
-    .bind(record.state.as_str())
-    .bind(record.fingerprint.as_str())
-    .bind(record.tries)
-    .bind(record.last_error.as_deref())
-    .bind(Moment::now().as_millis())
-    .execute(db)
-    .await?;
+    let now = Moment::now().as_millis();
+    let mut query = QueryBuilder::new(
+        "INSERT INTO classifications (server_id, tool_name, state, fingerprint, tries, last_error, updated_at) ",
+    );
+    query.push_values(records, |mut row, record| {
+        row.push_bind(server.to_string())
+            .push_bind(record.tool.as_str())
+            .push_bind(record.state.as_str())
+            .push_bind(record.fingerprint.as_str())
+            .push_bind(record.tries)
+            .push_bind(record.last_error.as_deref())
+            .push_bind(now);
+    });
+    query.push(
+        " ON CONFLICT (server_id, tool_name) DO UPDATE SET
+              state = excluded.state, fingerprint = excluded.fingerprint, tries = excluded.tries,
+              last_error = excluded.last_error, updated_at = excluded.updated_at",
+    );
+    query.build().persistent(false).execute(db).await?;
     Ok(())
 }
 
@@ -290,9 +300,9 @@ pub(super) async fn give(
     tool: &str,
     skill: &SkillId,
 ) -> Result<(), Fault> {
-    let has_others = is_a_persons(db, server, tool).await?;
+    let has_others = given_by_persons(db, server).await?.contains(tool);
     if !has_others {
-        replace(db, server, tool, &[]).await?;
+        clear(db, server, &[tool]).await?;
     }
     let assignment = Assignment {
         skill: skill.clone(),
@@ -300,7 +310,7 @@ pub(super) async fn give(
         source: SkillSource::Human,
         is_primary: !has_others,
     };
-    add(db, server, tool, &assignment).await?;
+    add(db, server, &[(tool, &assignment)]).await?;
     sqlx::query(
         "UPDATE classifications SET state = 'CLASSIFIED', tries = 0, last_error = NULL, updated_at = ?
          WHERE server_id = ? AND tool_name = ?",

@@ -1,7 +1,7 @@
 //! The tables of tools and of what people set for them.
 
 use super::fault::Fault;
-use super::{classifications, servers};
+use super::{ROWS, classifications, servers};
 use crate::{
     Among, Assignment, Curation, Page, Slice, StoreError, ToolDraft, ToolFinder, ToolRecord, ToolsChange,
 };
@@ -82,8 +82,8 @@ pub(super) async fn put(
         .execute(&mut *db)
         .await?;
     }
-    for (position, draft) in &difference.new {
-        insert(db, server, *position, draft, now).await?;
+    for tools in difference.new.chunks(ROWS) {
+        insert(db, server, tools, now).await?;
     }
     Ok(ToolsChange {
         added: difference.new.len(),
@@ -92,26 +92,26 @@ pub(super) async fn put(
     })
 }
 
+/// Tools with their places.
 async fn insert(
     db: &mut SqliteConnection,
     server: ServerId,
-    position: i64,
-    draft: &ToolDraft,
+    tools: &[(i64, &ToolDraft)],
     now: i64,
 ) -> Result<(), Fault> {
-    sqlx::query(
-        "INSERT INTO tools (server_id, name, position, description, definition, fingerprint, first_seen_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(server.to_string())
-    .bind(draft.name.as_str())
-    .bind(position)
-    .bind(draft.description.as_deref())
-    .bind(draft.definition.as_str())
-    .bind(draft.fingerprint.as_str())
-    .bind(now)
-    .execute(db)
-    .await?;
+    let mut query = QueryBuilder::new(
+        "INSERT INTO tools (server_id, name, position, description, definition, fingerprint, first_seen_at) ",
+    );
+    query.push_values(tools, |mut row, (position, draft)| {
+        row.push_bind(server.to_string())
+            .push_bind(draft.name.as_str())
+            .push_bind(*position)
+            .push_bind(draft.description.as_deref())
+            .push_bind(draft.definition.as_str())
+            .push_bind(draft.fingerprint.as_str())
+            .push_bind(now);
+    });
+    query.build().persistent(false).execute(db).await?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The table of what texts mean: a cache, of which the oldest part goes when there is too much of it.
 
+use super::ROWS;
 use super::fault::Fault;
 use crate::VectorRecord;
 use sqlx::{QueryBuilder, Row as _, SqliteConnection};
@@ -35,16 +36,13 @@ pub(super) async fn put(
     model: &str,
     vectors: &[VectorRecord],
 ) -> Result<(), Fault> {
-    for record in vectors {
-        sqlx::query(
-            "INSERT INTO vectors (model, text_hash, vector) VALUES (?, ?, ?)
-             ON CONFLICT (model, text_hash) DO UPDATE SET vector = excluded.vector",
-        )
-        .bind(model)
-        .bind(record.text_hash.as_str())
-        .bind(record.vector.as_slice())
-        .execute(&mut *db)
-        .await?;
+    for vectors in vectors.chunks(ROWS) {
+        let mut query = QueryBuilder::new("INSERT INTO vectors (model, text_hash, vector) ");
+        query.push_values(vectors, |mut row, record| {
+            row.push_bind(model).push_bind(record.text_hash.as_str()).push_bind(record.vector.as_slice());
+        });
+        query.push(" ON CONFLICT (model, text_hash) DO UPDATE SET vector = excluded.vector");
+        query.build().persistent(false).execute(&mut *db).await?;
     }
     sqlx::query("DELETE FROM vectors WHERE id <= (SELECT max(id) FROM vectors) - ?")
         .bind(MOST)
