@@ -5,7 +5,7 @@ use crate::embedder::Embedder;
 use crate::packed::Packed;
 use portolan_model::{ServerName, Tool, ToolName, fingerprint};
 use portolan_search::{DocKey, Index, Shard, Vectors, passage, server_passage};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 #[derive(Clone, Default)]
@@ -199,8 +199,8 @@ impl Board {
     }
 
     /// Whether one of these texts is among those.
-    pub(crate) fn is_any_missing(&self, hashes: &[&str]) -> bool {
-        self.servers.values().any(|filed| filed.missing().any(|text| hashes.contains(&text.hash.as_str())))
+    pub(crate) fn is_any_missing(&self, hashes: &HashSet<&str>) -> bool {
+        self.servers.values().any(|filed| filed.missing().any(|text| hashes.contains(text.hash.as_str())))
     }
 
     pub(crate) fn has_vectors(&self) -> bool {

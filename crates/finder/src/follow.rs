@@ -4,7 +4,7 @@ use crate::board::{Board, Listed, Text};
 use crate::embedder::{Embedder, Haste, cores};
 use crate::finder::Finder;
 use crate::packed::Packed;
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
 use portolan_catalog::View;
 use portolan_model::{Kind, ServerName};
 use portolan_store::VectorRecord;
@@ -12,9 +12,14 @@ use portolan_wire::Abilities;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How many texts are embedded at a time.
 pub(crate) const BATCH: usize = 32;
+/// After how many it is looked whether they are still wanted.
+const ROUND: usize = 16 * BATCH;
+/// Texts that are embedded are told of at most this often: the index of their servers is made anew each time.
+const BETWEEN: Duration = Duration::from_secs(1);
 /// How many are asked of the store at a time.
 pub(crate) const CACHED: usize = 2_000;
 /// How soon a model that does not answer is asked again; and at most.
@@ -119,7 +124,7 @@ impl Finder {
         }
         self.recall(&model).await;
         loop {
-            let missing = self.missing(BATCH * cores());
+            let missing = self.missing(ROUND);
             if missing.is_empty() {
                 self.set_trouble(None);
                 if !self.board.load().servers.is_empty() {
@@ -127,17 +132,7 @@ impl Finder {
                 }
                 return true;
             }
-            let batches = missing.chunks(BATCH).map(|batch| embedded(&*embedder, batch));
-            let mut found = BTreeMap::new();
-            let mut trouble = None;
-            for outcome in join_all(batches).await {
-                match outcome {
-                    Ok(vectors) => found.extend(vectors),
-                    Err(why) => trouble = Some(why),
-                }
-            }
-            self.keep(&model, &found).await;
-            self.apply(found).await;
+            let trouble = self.learn(&model, &*embedder, &missing).await.err();
             if let Some(why) = trouble {
                 tracing::warn!(%why, "tools cannot be embedded right now; search goes by words");
                 self.set_trouble(Some(why));
@@ -146,6 +141,28 @@ impl Finder {
             // The catalog may have changed meanwhile, and what has gone need not be embedded.
             self.refresh().await;
         }
+    }
+
+    /// Has these texts embedded, and tells of them a part at a time.
+    async fn learn(&self, model: &str, embedder: &dyn Embedder, texts: &[Text]) -> Result<(), String> {
+        let batches: Vec<_> = texts.chunks(BATCH).map(|batch| embedded(embedder, batch)).collect();
+        let mut batches = stream::iter(batches).buffer_unordered(cores());
+        let (mut found, mut told) = (BTreeMap::new(), Instant::now());
+        let mut outcome = Ok(());
+        while let Some(embedded) = batches.next().await {
+            match embedded {
+                Ok(vectors) => found.extend(vectors),
+                Err(why) => outcome = Err(why),
+            }
+            if told.elapsed() >= BETWEEN {
+                self.keep(model, &found).await;
+                self.apply(std::mem::take(&mut found)).await;
+                told = Instant::now();
+            }
+        }
+        self.keep(model, &found).await;
+        self.apply(found).await;
+        outcome
     }
 
     fn missing(&self, most: usize) -> Vec<Text> {

@@ -13,23 +13,17 @@ use portolan_skills::{Passages, Vectors};
 use portolan_store::{AssignmentFinder, ServerRecord, SkillRecord, StoreError, ToolRecord};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-/// A shelf is made anew at most this often: while ten thousand tools are sorted, it would be all that is done.
-const BETWEEN: Duration = Duration::from_secs(2);
-
-/// How texts come to be known that are not yet.
-enum Outlook {
-    Known,
-    /// The index is about to embed them.
-    Theirs,
-    /// Nobody else will.
-    Ours,
-    Away,
-}
+/// How much longer the pause before a shelf is made anew is than the work itself: while ten thousand tools are sorted, it
+/// would be all that is done.
+const SHARE: u32 = 20;
+const SHORTEST: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(10);
 
 #[async_trait]
 impl Vectors for Finder {
@@ -37,25 +31,18 @@ impl Vectors for Finder {
         self.parts.embedder.as_ref().map(|embedder| embedder.id()).unwrap_or_default()
     }
 
-    /// What the store has is taken from there; what the index is about to find out is waited for, and the rest is embedded.
+    /// What the index is about to find out is waited for; then the store has it, and what it has not is embedded.
     async fn of(&self, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
         let hashes: Vec<String> = texts.iter().map(|text| fingerprint([text.as_bytes()])).collect();
-        let mut learned = self.learned.subscribe();
-        let mut known = loop {
-            learned.mark_unchanged();
-            // What has just been listed is the index's to embed, also where it has not heard of it yet.
-            self.refresh().await;
-            let known = self.known(&hashes).await;
-            match self.outlook(&hashes, &known) {
-                Outlook::Known | Outlook::Ours => break known,
-                Outlook::Away => return None,
-                Outlook::Theirs => learned.changed().await.ok()?,
-            }
-        };
+        self.learned(&hashes).await?;
+        let mut known = self.known(&hashes).await;
         let missing = texts.iter().zip(&hashes).filter(|(_, hash)| !known.contains_key(*hash));
         let (texts, fresh): (Vec<String>, Vec<String>) =
             missing.map(|(text, hash)| (text.clone(), hash.clone())).unzip();
         if !texts.is_empty() {
+            if self.trouble().is_some() {
+                return None;
+            }
             let made = self.parts.embedder.as_ref()?.embed(texts, Haste::Background).await.ok()?;
             let packed: Option<Vec<Packed>> = made.iter().map(|vector| Packed::of(vector)).collect();
             let found: BTreeMap<String, Packed> = fresh.into_iter().zip(packed?).collect();
@@ -75,16 +62,22 @@ impl Finder {
         records.into_iter().filter_map(read).collect()
     }
 
-    fn outlook(&self, hashes: &[String], known: &HashMap<String, Packed>) -> Outlook {
-        let missing: Vec<&str> =
-            hashes.iter().filter(|hash| !known.contains_key(*hash)).map(String::as_str).collect();
-        if missing.is_empty() {
-            return Outlook::Known;
+    /// Waits until the index has nothing more to find out about these texts; not while it cannot.
+    async fn learned(&self, hashes: &[String]) -> Option<()> {
+        let hashes: HashSet<&str> = hashes.iter().map(String::as_str).collect();
+        let mut learned = self.learned.subscribe();
+        loop {
+            learned.mark_unchanged();
+            // What has just been listed is the index's to embed, also where it has not heard of it yet.
+            self.refresh().await;
+            if !self.board.load().is_any_missing(&hashes) {
+                return Some(());
+            }
+            if self.trouble().is_some() {
+                return None;
+            }
+            learned.changed().await.ok()?;
         }
-        if self.trouble().is_some() {
-            return Outlook::Away;
-        }
-        if self.board.load().is_any_missing(&missing) { Outlook::Theirs } else { Outlook::Ours }
     }
 
     /// Keeps the shelf true for as long as it is polled: skills change, and so does what is known of tools.
@@ -94,11 +87,12 @@ impl Finder {
         loop {
             changes.mark_unchanged();
             learned.mark_unchanged();
+            let begun = Instant::now();
             match self.stock(&*store).await {
                 Ok(()) => {}
                 Err(error) => tracing::debug!(%error, "skills cannot be read; search goes by those it knows"),
             }
-            tokio::time::sleep(BETWEEN).await;
+            tokio::time::sleep((begun.elapsed() * SHARE).clamp(SHORTEST, LONGEST)).await;
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 changed = learned.changed() => if changed.is_err() { return },
