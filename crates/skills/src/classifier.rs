@@ -8,7 +8,8 @@ use crate::vectors::Vectors;
 use portolan_llm::{ChatModel, LlmError};
 use portolan_model::{SkillSource, fingerprint};
 use portolan_store::{Assignment, ServerRecord, SkillRecord, ToolRecord};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use tokio::sync::Mutex;
 
 /// Tools whose vectors are looked at together.
 const MANY: usize = 100;
@@ -71,7 +72,7 @@ pub struct Classifier {
     background: Background,
     /// Goes before the vectors where there is one.
     model: Option<Arc<dyn ChatModel>>,
-    /// The latest, with the hash of what they were made from.
+    /// The latest, with the hash of what they were made from. Batches that begin together wait for one to make them.
     anchors: Mutex<Option<(String, Arc<Anchors>)>>,
 }
 
@@ -155,14 +156,14 @@ impl Classifier {
     /// The anchors of these skills, made anew when a skill or the embedding model is another one.
     async fn anchors(&self, skills: &[SkillRecord]) -> Option<Arc<Anchors>> {
         let hash = made_from(skills, &self.vectors.model());
-        if let Some((of, anchors)) = &*self.anchors.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut latest = self.anchors.lock().await;
+        if let Some((of, anchors)) = &*latest
             && *of == hash
         {
             return Some(Arc::clone(anchors));
         }
         let anchors = Arc::new(Anchors::of(skills, &self.background, &*self.vectors).await?);
-        let kept = (hash, Arc::clone(&anchors));
-        *self.anchors.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *latest = Some((hash, Arc::clone(&anchors)));
         Some(anchors)
     }
 }
