@@ -1,10 +1,11 @@
 //! Who says what texts mean: the model inside the process, or an endpoint.
 
+use crate::aside::aside;
 use async_trait::async_trait;
 use portolan_embed::{MODEL_ID, Model, ModelError, model_hash};
 use portolan_model::mask_url;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 /// Whether somebody waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,26 +76,10 @@ impl Embedder for BuiltIn {
                     outcome
                 })
                 .await
+                .unwrap_or(Err(EmbedError::GivenUp))
             }
         }
     }
-}
-
-/// Runs work on a thread of its own that gives way to all others: how willing a thread is cannot be taken back, so it is not
-/// one of those that others use after it.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, EmbedError> + Send + 'static,
-) -> Result<T, EmbedError> {
-    let (done, outcome) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("embedding".to_owned()).spawn(move || {
-        #[cfg(target_os = "linux")]
-        // Elsewhere this would hold for the whole process.
-        rustix::process::nice(19).map(drop).unwrap_or_default();
-        // Whoever asked may have gone.
-        done.send(work()).unwrap_or_default();
-    });
-    thread.map_err(|_| EmbedError::GivenUp)?;
-    outcome.await.unwrap_or(Err(EmbedError::GivenUp))
 }
 
 /// An OpenAI-compatible endpoint.

@@ -1,5 +1,6 @@
 //! Search over what is offered right now: the index follows the catalog, and meanings are found out in the background.
 
+mod aside;
 mod board;
 mod describe;
 mod embedder;
