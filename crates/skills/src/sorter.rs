@@ -35,8 +35,8 @@ pub struct Sorter {
     workspace: Workspace,
     state: Mutex<State>,
     woken: Notify,
-    /// Somebody knows that the model is back.
-    nudged: Notify,
+    /// Somebody wants tools classified now: they may know that the model is back.
+    wanted: Notify,
     changes: watch::Sender<u64>,
     standing: watch::Sender<Standing>,
     /// One change of a skill at a time: what one says is read before it is written.
@@ -79,7 +79,7 @@ impl Sorter {
             workspace,
             state: Mutex::default(),
             woken: Notify::new(),
-            nudged: Notify::new(),
+            wanted: Notify::new(),
             changes: watch::Sender::new(0),
             standing: watch::Sender::default(),
             changing: tokio::sync::Mutex::default(),
@@ -117,13 +117,8 @@ impl Sorter {
         let waiting = state.queue.len();
         drop(state);
         self.standing.send_modify(|standing| standing.waiting = waiting);
-        self.woken.notify_one();
+        self.wanted.notify_one();
         wanted
-    }
-
-    /// The model is back, or its settings are others: nobody waits for the end of a pause.
-    pub fn nudge(&self) {
-        self.nudged.notify_one();
     }
 
     /// Nobody is going to classify anything, for this reason: whoever asks is told.
@@ -177,7 +172,7 @@ impl Sorter {
                     }
                 },
                 () = self.woken.notified() => {}
-                () = self.nudged.notified() => pause.over(),
+                () = self.wanted.notified() => pause.over(),
                 () = end_of(pause) => pause.over(),
             }
         }

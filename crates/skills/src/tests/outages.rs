@@ -3,7 +3,7 @@
 use super::kit::{World, client, client_of, pair};
 use portolan_model::Classification::{Classified, Unclassified};
 use portolan_model::Workspace;
-use portolan_store::Store as _;
+use portolan_store::{Overwrite, Store as _};
 use portolan_testkit::ModelServer;
 use portolan_testkit::model_server::{Asked, Nobody, Reply};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ async fn ec_009_tools_stay_unclassified_while_the_model_is_down_and_recover_by_t
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ec_009_a_nudge_ends_the_pause_at_once() {
+async fn ec_009_whoever_wants_tools_classified_now_does_not_wait_for_the_end_of_a_pause() {
     let nobody = Nobody::bind();
     let world = World::new(Some(client(nobody.url()))).await;
     world.list(&[("rain", "the weather")]).await;
@@ -56,7 +56,7 @@ async fn ec_009_a_nudge_ends_the_pause_at_once() {
         "missing_skill_description": null,
     }] });
     model.then(Reply::text(answer.to_string()));
-    world.sorter.nudge();
+    world.sorter.classify(world.server, ["rain".to_owned()], Overwrite::KeepPersons);
     world.until(1, Classified).await;
     assert_eq!(world.assigned().await, [pair("rain", "mail")]);
 }
@@ -101,7 +101,7 @@ async fn a_server_that_goes_away_in_between_is_nobodys_trouble() {
     world.until(1, Unclassified).await;
     world.store.remove_server(world.server).await.unwrap();
     world.eventually("word of the outage", async || world.away().is_some()).await;
-    world.sorter.nudge();
+    world.sorter.classify(world.server, ["rain".to_owned()], Overwrite::KeepPersons);
     world.eventually("peace", async || world.away().is_none()).await;
     assert_eq!(world.sorter.standing().borrow().waiting, 0);
 }
