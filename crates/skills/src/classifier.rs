@@ -2,11 +2,12 @@
 
 use crate::anchors::{Anchors, chosen};
 use crate::judge;
-use crate::passages::{Passages, description, words};
+use crate::passages::{Passages, description};
 use crate::taxonomy::Background;
 use crate::vectors::Vectors;
 use portolan_llm::{ChatModel, LlmError};
 use portolan_model::{SkillSource, fingerprint};
+use portolan_search::spaced;
 use portolan_store::{Assignment, ServerRecord, SkillRecord, ToolRecord};
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -170,7 +171,7 @@ impl Classifier {
 
 /// What stands for a skill that nobody has named: the tools of one server wait together.
 fn suggestion(server: &ServerRecord, tool: &ToolRecord) -> Suggested {
-    let name = words(server.name.as_str());
+    let name = spaced(server.name.as_str());
     let mut letters = name.chars();
     let name = letters.next().map(|first| first.to_uppercase().chain(letters).collect());
     Suggested {

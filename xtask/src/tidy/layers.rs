@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["model", "telemetry"]),
     ("access", &["model", "telemetry"]),
     // Which tools can do what, by either kind of model; outbound and embed are for its tests and its measuring alone.
-    ("skills", &["model", "store", "llm", "outbound", "embed", "telemetry"]),
+    ("skills", &["model", "store", "search", "llm", "outbound", "embed", "telemetry"]),
     // Where control comes together: what people want goes to the store, and from there to the fleet.
     (
         "registry",
