@@ -108,6 +108,11 @@ impl Index {
         self.slots.get(at as usize)?.as_ref()
     }
 
+    /// Where a server is among the slots.
+    pub(crate) fn slot_of(&self, server: &str) -> Option<usize> {
+        self.by_server.get(server).copied()
+    }
+
     pub(crate) fn posted(&self, term: &str) -> Option<&Posted> {
         self.terms.get(term).map(|posted| &**posted)
     }

@@ -1,9 +1,9 @@
-//! Vectors as rows of small whole numbers: half of the memory, and a scan of eight products at a time.
+//! Vectors as rows of small whole numbers: half of the memory, and a scan of sixteen products at a time.
 
-use wide::{i16x8, i32x4};
+mod kernel;
 
-/// So many numbers are multiplied at a time.
-const LANES: usize = 8;
+use kernel::{Kernel, LANES, Work};
+
 /// The largest step of a vector; its own scale says what a step is worth. Over 8,192 dimensions the sum of the
 /// products still fits 32 bits.
 const STEPS: f32 = 511.0;
@@ -14,7 +14,7 @@ pub(crate) struct Rows {
     dimension: usize,
     /// What one step of each row is worth; 0 where there is no vector.
     scales: Vec<f32>,
-    steps: Vec<i16x8>,
+    steps: Vec<[i16; LANES]>,
 }
 
 /// A query's vector, ready to be held against rows.
@@ -22,7 +22,7 @@ pub(crate) struct Rows {
 pub(crate) struct Probe {
     dimension: usize,
     scale: f32,
-    steps: Vec<i16x8>,
+    steps: Vec<[i16; LANES]>,
 }
 
 impl Rows {
@@ -38,7 +38,7 @@ impl Rows {
             if scale > 0.0 {
                 rows.steps.extend(steps(vector, scale));
             }
-            rows.steps.resize((at + 1) * dimension.div_ceil(LANES), i16x8::ZERO);
+            rows.steps.resize((at + 1) * dimension.div_ceil(LANES), [0; LANES]);
         }
         rows
     }
@@ -52,22 +52,38 @@ impl Rows {
     /// a vector are passed over.
     pub(crate) fn scan(&self, probes: &[Probe], tell: &mut impl FnMut(usize, usize, f32)) {
         let fits = probes.iter().all(|probe| probe.dimension == self.dimension);
-        if !fits || self.dimension == 0 {
-            return;
-        }
-        let rows = self.steps.chunks_exact(self.dimension.div_ceil(LANES));
-        for (at, (row, &scale)) in rows.zip(&self.scales).enumerate() {
-            if scale <= 0.0 {
-                continue;
-            }
-            for (which, probe) in probes.iter().enumerate() {
-                tell(at, which, product(row, &probe.steps) * scale * probe.scale);
-            }
+        if fits && self.dimension > 0 {
+            kernel::run(Scan { rows: self, probes, tell });
         }
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.steps.capacity() * size_of::<i16x8>() + self.scales.capacity() * size_of::<f32>()
+        self.steps.capacity() * size_of::<[i16; LANES]>() + self.scales.capacity() * size_of::<f32>()
+    }
+}
+
+/// All rows against all probes, of the same dimension.
+struct Scan<'s, T> {
+    rows: &'s Rows,
+    probes: &'s [Probe],
+    tell: &'s mut T,
+}
+
+impl<T: FnMut(usize, usize, f32)> Work for Scan<'_, T> {
+    /// In whole numbers, so that every machine comes to the same products.
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "a sum above 2^24 loses its last bits only")]
+    fn run<K: Kernel>(self, kernel: K) {
+        let rows = self.rows.steps.chunks_exact(self.rows.dimension.div_ceil(LANES));
+        for (at, (row, &scale)) in rows.zip(&self.rows.scales).enumerate() {
+            if scale <= 0.0 {
+                continue;
+            }
+            for (which, probe) in self.probes.iter().enumerate() {
+                let sum = kernel.product(row, &probe.steps);
+                (self.tell)(at, which, sum as f32 * scale * probe.scale);
+            }
+        }
     }
 }
 
@@ -85,13 +101,13 @@ fn scale(vector: &[f32]) -> f32 {
 }
 
 /// The vector in steps, with zeros up to a whole number of lanes.
-fn steps(vector: &[f32], scale: f32) -> impl Iterator<Item = i16x8> {
+fn steps(vector: &[f32], scale: f32) -> impl Iterator<Item = [i16; LANES]> {
     vector.chunks(LANES).map(move |chunk| {
         let mut lanes = [0; LANES];
         for (lane, x) in lanes.iter_mut().zip(chunk) {
             *lane = step(x / scale);
         }
-        i16x8::new(lanes)
+        lanes
     })
 }
 
@@ -99,13 +115,6 @@ fn steps(vector: &[f32], scale: f32) -> impl Iterator<Item = i16x8> {
 #[expect(clippy::cast_possible_truncation, reason = "rounded, and within ±511 by its scale")]
 fn step(x: f32) -> i16 {
     x.round() as i16
-}
-
-/// In whole numbers, so that every machine comes to the same product.
-#[expect(clippy::cast_precision_loss, reason = "a sum above 2^24 loses its last bits only")]
-fn product(row: &[i16x8], probe: &[i16x8]) -> f32 {
-    let sum = row.iter().zip(probe).fold(i32x4::ZERO, |sum, (a, b)| sum + a.dot(*b));
-    sum.reduce_add() as f32
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! One query: every tool is looked at, and the best are told.
 
+mod spread;
 mod words;
 
 use crate::doc::DocKey;
 use crate::fusion::{self, Evidence, Expected, Pair};
 use crate::index::{Index, Slot};
 use crate::meaning::Probe;
+use crate::shard::count;
 use crate::words::squeezed;
 use std::cmp::Ordering;
+use words::Said;
 
 /// The vectors of a query: of the whole text, and of each of its clauses in their order.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +36,7 @@ pub struct Query<'q> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     pub key: DocKey,
+    /// What it adds to those before it: a word that enough of them have counts less.
     pub score: f32,
     pub lexical: f32,
     /// Nothing where the tool or the query has no vector.
@@ -45,7 +49,7 @@ struct Findings {
     bm25: Vec<Vec<f32>>,
     /// Cosines with the tools, for each view that has a vector.
     tools: Vec<Vec<f32>>,
-    /// Cosines with the tools' servers, likewise; a server without a vector is taken to be about its tool.
+    /// Cosines with the servers, likewise, by their places; a server without a vector is taken to be about its tool.
     servers: Vec<Vec<f32>>,
     has_vector: Vec<bool>,
     /// The words' part of each tool's score.
@@ -55,19 +59,27 @@ struct Findings {
     blended_servers: Vec<f32>,
 }
 
-/// A tool that may be told.
+/// A tool that may be told. Thousands of them are gone through for each clause, so it is kept small.
 struct Candidate<'i> {
     slot: &'i Slot,
+    /// Its server's place among all servers.
+    place: u32,
     /// Its number among all tools.
-    number: usize,
+    number: u32,
     words: f32,
     meaning: f32,
     fused: f32,
+    /// What is left of it beside the tools that are told before.
+    score: f32,
 }
 
 impl Candidate<'_> {
+    fn number(&self) -> usize {
+        self.number as usize
+    }
+
     fn entry(&self) -> &crate::shard::Entry {
-        &self.slot.shard.lexicon.entries[self.number - self.slot.base]
+        &self.slot.shard.lexicon.entries[self.number() - self.slot.base]
     }
 
     /// The better one first; equally good ones by their server and their name.
@@ -88,10 +100,13 @@ impl Index {
         if query.limit == 0 || self.is_empty() {
             return Vec::new();
         }
-        let findings = Findings::of(self, query);
+        let said = Said::of(self, query);
+        let findings = Findings::of(self, query, said.bm25(self));
         let mut candidates = self.candidates(query, &findings);
         let reserved = reserved(&candidates, &findings, query.clauses.len());
-        let kept = keep_best(&mut candidates, &reserved, query.limit);
+        let mut best = take_best(&mut candidates, &reserved, query.limit.max(spread::POOL));
+        spread::spread(self, &said, &mut best, query.limit);
+        let kept = keep_reserved(best, &reserved, query.limit);
         kept.into_iter().map(|candidate| hit(&candidate, &findings)).collect()
     }
 
@@ -99,7 +114,7 @@ impl Index {
         let expected = findings.expected();
         let asked = squeezed(query.text);
         let mut candidates = Vec::new();
-        for (_, slot) in self.slots() {
+        for (place, (_, slot)) in self.slots().enumerate() {
             let own = asked.strip_prefix(&*slot.shard.lexicon.squeezed_server);
             for (at, entry) in slot.shard.lexicon.entries.iter().enumerate() {
                 let number = slot.base + at;
@@ -109,11 +124,12 @@ impl Index {
                     continue;
                 }
                 let tool = findings.tool(number, words, expected);
-                let server = findings.server(number, tool);
+                let server = findings.server(place, tool);
                 let fused = Evidence { words, tool, server }.fused();
                 let is_named = *entry.squeezed == *asked || own == Some(&*entry.squeezed);
                 let fused = if is_named { fusion::exactly_named(fused) } else { fused };
-                candidates.push(Candidate { slot, number, words, meaning: tool, fused });
+                let (place, number) = (count(place), count(number));
+                candidates.push(Candidate { slot, place, number, words, meaning: tool, fused, score: fused });
             }
         }
         candidates
@@ -121,8 +137,7 @@ impl Index {
 }
 
 impl Findings {
-    fn of(index: &Index, query: &Query<'_>) -> Self {
-        let bm25 = words::bm25(index, query);
+    fn of(index: &Index, query: &Query<'_>, bm25: Vec<Vec<f32>>) -> Self {
         let words = pairs(&bm25).map(fusion::words_of).collect();
         let mut findings = Self {
             bm25,
@@ -141,16 +156,12 @@ impl Findings {
 
     fn look_at_meaning(&mut self, index: &Index, probes: &[Probe], dimension: usize) {
         self.tools = vec![vec![0.0; index.len()]; probes.len()];
-        self.servers = vec![vec![f32::NAN; index.len()]; probes.len()];
-        for (_, slot) in index.slots() {
-            let all = slot.base..slot.base + slot.shard.len();
-            slot.shard.about.scan(probes, &mut |_, view, cosine| {
-                self.servers[view][all.clone()].fill(cosine);
-            });
-            slot.shard.tools.scan(probes, &mut |at, view, cosine| {
-                self.tools[view][slot.base + at] = cosine;
-            });
-            for (at, has) in self.has_vector[all].iter_mut().enumerate() {
+        self.servers = vec![vec![f32::NAN; index.slots().count()]; probes.len()];
+        for (place, (_, slot)) in index.slots().enumerate() {
+            slot.shard.about.scan(probes, &mut |_, view, cosine| self.servers[view][place] = cosine);
+            slot.shard.tools.scan(probes, &mut |at, view, cosine| self.tools[view][slot.base + at] = cosine);
+            let of_slot = &mut self.has_vector[slot.base..slot.base + slot.shard.len()];
+            for (at, has) in of_slot.iter_mut().enumerate() {
                 *has = slot.shard.tools.has(at, dimension);
             }
         }
@@ -163,8 +174,8 @@ impl Findings {
         if self.has_vector[number] { self.blended_tools[number] } else { expected.meaning(words) }
     }
 
-    fn server(&self, number: usize, tool: f32) -> f32 {
-        self.blended_servers.get(number).copied().filter(|server| !server.is_nan()).unwrap_or(tool)
+    fn server(&self, place: usize, tool: f32) -> f32 {
+        self.blended_servers.get(place).copied().filter(|server| !server.is_nan()).unwrap_or(tool)
     }
 
     /// What meaning goes with how many words in common, by the tools of which both are known.
@@ -204,16 +215,20 @@ fn pairs(views: &[Vec<f32>]) -> impl Iterator<Item = Pair> {
 }
 
 /// The best tool for each clause, by its number: it keeps its place, so that no step goes without a tool.
-fn reserved(candidates: &[Candidate<'_>], findings: &Findings, clauses: usize) -> Vec<usize> {
+fn reserved(candidates: &[Candidate<'_>], findings: &Findings, clauses: usize) -> Vec<u32> {
     let mut numbers = Vec::new();
     for view in 1..=clauses {
         let [bm25, tools, servers] = [&findings.bm25, &findings.tools, &findings.servers]
             .map(|views| views.get(view).map_or(&[][..], Vec::as_slice));
         let worth = |candidate: &Candidate<'_>| {
-            let number = candidate.number;
+            let number = candidate.number();
             let known = tools.get(number).filter(|_| findings.has_vector[number]);
             let tool = known.copied().unwrap_or(candidate.meaning);
-            let server = servers.get(number).copied().filter(|server| !server.is_nan()).unwrap_or(tool);
+            let server = servers
+                .get(candidate.place as usize)
+                .copied()
+                .filter(|server| !server.is_nan())
+                .unwrap_or(tool);
             let words = fusion::words(bm25.get(number).copied().unwrap_or_default());
             Evidence { words, tool, server }.for_clause(candidate.fused)
         };
@@ -228,24 +243,26 @@ fn reserved(candidates: &[Candidate<'_>], findings: &Findings, clauses: usize) -
     numbers
 }
 
-/// The best `limit` in order. A reserved one that is not among them takes the place of the last that is not
-/// reserved, within the second half: what is best for the whole query stays.
-fn keep_best<'i>(
-    candidates: &mut Vec<Candidate<'i>>,
-    reserved: &[usize],
-    limit: usize,
-) -> Vec<Candidate<'i>> {
+/// The best `count` and those reserved, in their order.
+fn take_best<'i>(candidates: &mut Vec<Candidate<'i>>, reserved: &[u32], count: usize) -> Vec<Candidate<'i>> {
     let mut late = Vec::new();
-    if candidates.len() > limit {
-        candidates.select_nth_unstable_by(limit, Candidate::order);
-        let beyond = candidates.split_off(limit);
+    if candidates.len() > count {
+        candidates.select_nth_unstable_by(count, Candidate::order);
+        let beyond = candidates.split_off(count);
         late.extend(beyond.into_iter().filter(|candidate| reserved.contains(&candidate.number)));
     }
-    let mut kept = std::mem::take(candidates);
-    kept.sort_unstable_by(Candidate::order);
-    late.sort_unstable_by(Candidate::order);
+    let mut best = std::mem::take(candidates);
+    best.extend(late);
+    best.sort_unstable_by(Candidate::order);
+    best
+}
+
+/// The first `limit`. A reserved one that is not among them takes the place of the last that is not reserved, within
+/// the second half: what is best for the whole query stays.
+fn keep_reserved<'i>(mut kept: Vec<Candidate<'i>>, reserved: &[u32], limit: usize) -> Vec<Candidate<'i>> {
+    let late = kept.split_off(limit.min(kept.len()));
     let half = limit.div_ceil(2);
-    for candidate in late {
+    for candidate in late.into_iter().filter(|candidate| reserved.contains(&candidate.number)) {
         let last = kept.iter().rposition(|kept| !reserved.contains(&kept.number));
         let Some(last) = last.filter(|last| *last >= half) else { break };
         kept.remove(last);
@@ -255,10 +272,10 @@ fn keep_best<'i>(
 }
 
 fn hit(candidate: &Candidate<'_>, findings: &Findings) -> Hit {
-    let meaning = findings.has_vector[candidate.number].then(|| candidate.meaning.clamp(0.0, 1.0));
+    let meaning = findings.has_vector[candidate.number()].then(|| candidate.meaning.clamp(0.0, 1.0));
     Hit {
         key: candidate.entry().key,
-        score: fusion::bounded(candidate.fused),
+        score: fusion::bounded(candidate.score),
         lexical: fusion::bounded(candidate.words),
         meaning,
     }

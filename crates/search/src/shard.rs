@@ -3,7 +3,7 @@
 use crate::doc::{Doc, DocKey};
 use crate::meaning::Rows;
 use crate::words::{squeezed, terms};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// How soon a term that comes often stops adding (BM25's k1).
@@ -21,10 +21,10 @@ struct Field {
 
 const NAME: Field = Field { weight: 3.0, usual_length: 3.0 };
 const TITLE: Field = Field { weight: 1.5, usual_length: 3.0 };
-const DESCRIPTION: Field = Field { weight: 1.0, usual_length: 12.0 };
-const ARGUMENT_NAMES: Field = Field { weight: 0.5, usual_length: 4.0 };
-const ARGUMENT_TEXTS: Field = Field { weight: 0.25, usual_length: 15.0 };
-const SERVER_NAME: Field = Field { weight: 2.0, usual_length: 3.0 };
+const DESCRIPTION: Field = Field { weight: 1.5, usual_length: 12.0 };
+const ARGUMENT_NAMES: Field = Field { weight: 1.0, usual_length: 4.0 };
+const ARGUMENT_TEXTS: Field = Field { weight: 0.5, usual_length: 15.0 };
+const SERVER_NAME: Field = Field { weight: 3.0, usual_length: 3.0 };
 const SERVER_TEXT: Field = Field { weight: 0.1, usual_length: 20.0 };
 
 /// That a tool has a term, and what that adds before the term's rarity.
@@ -51,6 +51,8 @@ pub(crate) struct Lexicon {
     pub(crate) stretches: Vec<(Arc<str>, std::ops::Range<u32>)>,
     pub(crate) postings: Vec<Posting>,
     pub(crate) squeezed_server: Box<str>,
+    /// The terms of the server's name, which all its tools have.
+    pub(crate) server_terms: BTreeSet<String>,
 }
 
 /// The vectors of one server: its tools' in their order, and its own.
@@ -115,7 +117,8 @@ impl Shard {
 impl Lexicon {
     fn new(server: &str, about: &str, docs: &[Doc]) -> Self {
         let mut shared = HashMap::new();
-        add(&mut shared, &SERVER_NAME, &terms(server));
+        let server_terms = terms(server);
+        add(&mut shared, &SERVER_NAME, &server_terms);
         add(&mut shared, &SERVER_TEXT, &terms(about));
         let mut of_terms: BTreeMap<String, Vec<Posting>> = BTreeMap::new();
         for (at, doc) in (0_u32..).zip(docs) {
@@ -137,7 +140,8 @@ impl Lexicon {
             squeezed: squeezed(&doc.name).into(),
         };
         let entries = docs.iter().map(entry).collect();
-        Self { entries, stretches, postings, squeezed_server: squeezed(server).into() }
+        let server_terms = server_terms.into_iter().collect();
+        Self { entries, stretches, postings, squeezed_server: squeezed(server).into(), server_terms }
     }
 }
 
@@ -193,7 +197,10 @@ mod tests {
 
     #[test]
     fn a_name_weighs_more_than_a_description_and_that_more_than_an_argument() {
-        let docs = [doc("create_issue", "Opens a ticket"), doc("close", "Closes an issue")];
+        let docs = [
+            doc("create_issue", "Opens a ticket"),
+            doc("close", "Closes an issue of a repository that was solved long ago"),
+        ];
         let shard = Shard::new("github".into(), "Code hosting", &docs);
         assert!(weight(&shard, "issu", 0) > weight(&shard, "issu", 1));
         assert!(weight(&shard, "ticket", 0) > weight(&shard, "repo", 0));

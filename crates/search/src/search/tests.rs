@@ -90,6 +90,52 @@ fn each_step_of_a_query_keeps_a_place() {
     assert_eq!(found.len(), 6);
 }
 
+/// Six tools that all have this word in their names.
+fn six(server: &str, first: u64, word: &str) -> Shard {
+    let tools: Vec<(u64, String)> = (first..first + 6).map(|key| (key, format!("{word} {key}"))).collect();
+    let tools: Vec<(u64, &str, &str)> = tools.iter().map(|(key, name)| (*key, name.as_str(), "")).collect();
+    shard(server, &tools)
+}
+
+#[test]
+fn a_word_that_enough_tools_have_leaves_places_for_the_others() {
+    let words = [("a", 1, "camera"), ("b", 11, "camera"), ("c", 21, "lens"), ("d", 31, "shutter")];
+    let index = Index::build(words.map(|(server, first, word)| six(server, first, word)));
+    let found = keys(&index, "camera lens shutter", 10);
+    for first in [1..20, 21..30, 31..40] {
+        let of_word = found.iter().filter(|key| first.contains(*key)).count();
+        assert!((2..=4).contains(&of_word), "{found:?}");
+    }
+    assert_eq!(
+        keys(&index, "camera", 12),
+        (1..7).chain(11..17).collect::<Vec<_>>(),
+        "of one word all are told"
+    );
+}
+
+#[test]
+fn a_servers_name_counts_for_each_of_its_tools() {
+    let index = Index::build([six("camera", 1, "do"), six("shop", 11, "lens")]);
+    assert_eq!(keys(&index, "camera lens", 6), [1, 2, 3, 4, 5, 6]);
+    let index = Index::build([six("one", 1, "camera"), six("other", 11, "lens")]);
+    assert!(keys(&index, "camera lens", 6).iter().any(|key| *key > 10), "but a tool's own name is told");
+}
+
+#[test]
+fn places_beyond_those_filled_one_by_one_are_in_order_too() {
+    let servers: Vec<String> = (0..12_u64).map(|n| format!("s{n}")).collect();
+    let shards = (0..12_u64)
+        .zip(&servers)
+        .map(|(n, server)| six(server, 10 * n, if n % 3 == 0 { "lens" } else { "camera" }));
+    let index = Index::build(shards);
+    let hits =
+        index.search(&Query { text: "camera lens", clauses: &[], vectors: None, limit: 60, only: None });
+    assert_eq!(hits.len(), 60);
+    assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
+    let different: std::collections::BTreeSet<u64> = hits.iter().map(|hit| hit.key.0).collect();
+    assert_eq!(different.len(), 60);
+}
+
 #[test]
 fn only_what_may_be_found_is_found() {
     let index = Index::build(catalog());
