@@ -1,18 +1,30 @@
 //! Who says what texts mean: the model inside the process, or an endpoint.
 
-use crate::aside::aside;
+use crate::aside::{Manner, aside};
 use async_trait::async_trait;
 use portolan_embed::{MODEL_ID, Model, ModelError, model_hash};
 use portolan_model::mask_url;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 
+/// As many texts as a desk of servers has.
+const FEW: usize = 300;
+
 /// Whether somebody waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Haste {
     Query,
-    /// Calls go before it.
-    Background,
+    /// Calls go before it, and yet it is done in seconds on a machine that has much else to do.
+    Soon,
+    /// Calls are not to notice it, however long it takes.
+    Whenever,
+}
+
+impl Haste {
+    /// For work behind which so many texts stand. A few are done before anybody notices; ten thousand would be felt.
+    pub(crate) fn behind(texts: usize) -> Self {
+        if texts <= FEW { Self::Soon } else { Self::Whenever }
+    }
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -38,12 +50,15 @@ pub trait Embedder: Send + Sync {
 pub struct BuiltIn {
     model: Arc<OnceLock<Result<Model, Arc<ModelError>>>>,
     /// A turn for each core: even a thread that gives way takes a little from calls, and ten take ten times that.
-    turns: Arc<Semaphore>,
+    soon: Arc<Semaphore>,
+    /// Turns of their own: whoever is soon to be done does not wait behind those who may never be.
+    whenever: Arc<Semaphore>,
 }
 
 impl Default for BuiltIn {
     fn default() -> Self {
-        Self { model: Arc::default(), turns: Arc::new(Semaphore::new(cores())) }
+        let [soon, whenever] = [(); 2].map(|()| Arc::new(Semaphore::new(cores())));
+        Self { model: Arc::default(), soon, whenever }
     }
 }
 
@@ -65,20 +80,21 @@ impl Embedder for BuiltIn {
             let model = model.as_ref().map_err(|error| EmbedError::Model(error.clone()))?;
             Ok(model.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>()))
         };
-        match haste {
-            Haste::Query => tokio::task::spawn_blocking(work).await.unwrap_or(Err(EmbedError::GivenUp)),
-            Haste::Background => {
-                let turn = self.turns.clone().acquire_owned().await.map_err(|_| EmbedError::GivenUp)?;
-                // The thread works on where nobody waits for it any longer, and keeps its turn until then.
-                aside(move || {
-                    let outcome = work();
-                    drop(turn);
-                    outcome
-                })
-                .await
-                .unwrap_or(Err(EmbedError::GivenUp))
+        let (turns, manner) = match haste {
+            Haste::Query => {
+                return tokio::task::spawn_blocking(work).await.unwrap_or(Err(EmbedError::GivenUp));
             }
-        }
+            Haste::Soon => (&self.soon, Manner::Nice),
+            Haste::Whenever => (&self.whenever, Manner::Idle),
+        };
+        let turn = turns.clone().acquire_owned().await.map_err(|_| EmbedError::GivenUp)?;
+        // The thread works on where nobody waits for it any longer, and keeps its turn until then.
+        let worked = aside(manner, move || {
+            let outcome = work();
+            drop(turn);
+            outcome
+        });
+        worked.await.unwrap_or(Err(EmbedError::GivenUp))
     }
 }
 

@@ -145,7 +145,8 @@ impl Finder {
 
     /// Has these texts embedded, and tells of them a part at a time.
     async fn learn(&self, model: &str, embedder: &dyn Embedder, texts: &[Text]) -> Result<(), String> {
-        let batches: Vec<_> = texts.chunks(BATCH).map(|batch| embedded(embedder, batch)).collect();
+        let haste = Haste::behind(texts.len());
+        let batches: Vec<_> = texts.chunks(BATCH).map(|batch| embedded(embedder, batch, haste)).collect();
         let mut batches = stream::iter(batches).buffer_unordered(cores());
         let (mut found, mut told) = (BTreeMap::new(), Instant::now());
         let mut outcome = Ok(());
@@ -237,9 +238,10 @@ fn stamp(snapshot: &portolan_catalog::Snapshot, server: &ServerName) -> u64 {
 pub(crate) async fn embedded(
     embedder: &dyn Embedder,
     texts: &[Text],
+    haste: Haste,
 ) -> Result<BTreeMap<String, Packed>, String> {
     let passages = texts.iter().map(|text| text.passage.clone()).collect();
-    let vectors = embedder.embed(passages, Haste::Background).await.map_err(|error| error.to_string())?;
+    let vectors = embedder.embed(passages, haste).await.map_err(|error| error.to_string())?;
     if vectors.len() != texts.len() {
         return Err(format!("{} vectors came for {} texts", vectors.len(), texts.len()));
     }

@@ -1,7 +1,7 @@
 //! From one model to the next: the old one's vectors serve until the new one knows every tool.
 
 use crate::board::{Board, Text};
-use crate::embedder::{Embedder, cores};
+use crate::embedder::{Embedder, Haste, cores};
 use crate::finder::Finder;
 use crate::follow::{BATCH, CACHED, embedded, read};
 use crate::packed::Packed;
@@ -33,8 +33,10 @@ impl Finder {
             let mut found = self.kept(&model, &texts).await;
             let missing: Vec<Text> =
                 texts.into_iter().filter(|text| !found.contains_key(&text.hash)).collect();
+            let haste = Haste::behind(missing.len());
             for some in missing.chunks(BATCH * cores()) {
-                for outcome in join_all(some.chunks(BATCH).map(|batch| embedded(&**new, batch))).await {
+                for outcome in join_all(some.chunks(BATCH).map(|batch| embedded(&**new, batch, haste))).await
+                {
                     match outcome {
                         Ok(vectors) => {
                             self.keep(&model, &vectors).await;
