@@ -10,6 +10,9 @@
 const WHOLE: f32 = 0.2;
 /// What a server's text counts beside its tool's.
 const SERVER: f32 = 0.4;
+/// What a server's text usually means to a query beside its tool: about half for the tools that fit best, and more for
+/// those that are meant.
+const USUAL: f32 = 0.6;
 /// What words count beside meaning. BM25 is taken as it is, not scaled to the best hit: many rare words in common
 /// are more evidence than few, in every query alike.
 const WORDS: f32 = 1.0;
@@ -44,6 +47,12 @@ pub(crate) fn words(bm25: f32) -> f32 {
 /// The words' part of a query with clauses.
 pub(crate) fn words_of(bm25: Pair) -> f32 {
     f32::midpoint(words(bm25.whole), words(bm25.clause))
+}
+
+/// What a server means of which only the name is known. A name that fits speaks for its tools; `my-server` does not speak
+/// against them.
+pub(crate) fn by_name(cosine: f32, tool: f32) -> f32 {
+    cosine.max(USUAL * tool)
 }
 
 /// What a word still counts for a tool when those before it have so much of it.
@@ -128,6 +137,12 @@ mod tests {
         let pair = Pair { whole: 1.0, clause: 3.0 };
         assert!(words_of(pair) < words(3.0) && words_of(pair) > words(1.0));
         assert!(pair.blended() > 2.0 && pair.blended() < 3.0);
+    }
+
+    #[test]
+    fn a_name_that_says_nothing_does_not_speak_against_its_tools() {
+        assert!((by_name(0.5, 0.4) - 0.5).abs() < 1e-6);
+        assert!((by_name(0.05, 0.5) - 0.3).abs() < 1e-6);
     }
 
     #[test]

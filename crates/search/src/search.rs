@@ -124,7 +124,7 @@ impl Index {
                     continue;
                 }
                 let tool = findings.tool(number, words, expected);
-                let server = findings.server(place, tool);
+                let server = server(findings.blended_servers.get(place), slot, tool);
                 let fused = Evidence { words, tool, server }.fused();
                 let is_named = *entry.squeezed == *asked || own == Some(&*entry.squeezed);
                 let fused = if is_named { fusion::exactly_named(fused) } else { fused };
@@ -174,10 +174,6 @@ impl Findings {
         if self.has_vector[number] { self.blended_tools[number] } else { expected.meaning(words) }
     }
 
-    fn server(&self, place: usize, tool: f32) -> f32 {
-        self.blended_servers.get(place).copied().filter(|server| !server.is_nan()).unwrap_or(tool)
-    }
-
     /// What meaning goes with how many words in common, by the tools of which both are known.
     fn expected(&self) -> Expected {
         if self.tools.is_empty() || self.has_vector.iter().all(|has| *has) {
@@ -191,6 +187,15 @@ impl Findings {
         known.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
         known.truncate(Expected::SAMPLE);
         Expected::from(&known)
+    }
+}
+
+/// What a tool's server means to the query, where the cosine with it is known.
+fn server(cosine: Option<&f32>, slot: &Slot, tool: f32) -> f32 {
+    match cosine.copied().filter(|cosine| !cosine.is_nan()) {
+        None => tool,
+        Some(cosine) if slot.shard.lexicon.is_silent => fusion::by_name(cosine, tool),
+        Some(cosine) => cosine,
     }
 }
 
@@ -224,11 +229,7 @@ fn reserved(candidates: &[Candidate<'_>], findings: &Findings, clauses: usize) -
             let number = candidate.number();
             let known = tools.get(number).filter(|_| findings.has_vector[number]);
             let tool = known.copied().unwrap_or(candidate.meaning);
-            let server = servers
-                .get(candidate.place as usize)
-                .copied()
-                .filter(|server| !server.is_nan())
-                .unwrap_or(tool);
+            let server = server(servers.get(candidate.place as usize), candidate.slot, tool);
             let words = fusion::words(bm25.get(number).copied().unwrap_or_default());
             Evidence { words, tool, server }.for_clause(candidate.fused)
         };

@@ -53,6 +53,8 @@ pub(crate) struct Lexicon {
     pub(crate) squeezed_server: Box<str>,
     /// The terms of the server's name, which all its tools have.
     pub(crate) server_terms: BTreeSet<String>,
+    /// The server says nothing of itself: its vector is that of its name.
+    pub(crate) is_silent: bool,
 }
 
 /// The vectors of one server: its tools' in their order, and its own.
@@ -141,7 +143,8 @@ impl Lexicon {
         };
         let entries = docs.iter().map(entry).collect();
         let server_terms = server_terms.into_iter().collect();
-        Self { entries, stretches, postings, squeezed_server: squeezed(server).into(), server_terms }
+        let (squeezed_server, is_silent) = (squeezed(server).into(), about.trim().is_empty());
+        Self { entries, stretches, postings, squeezed_server, server_terms, is_silent }
     }
 }
 
