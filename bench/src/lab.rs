@@ -37,6 +37,13 @@ impl Effort {
     }
 }
 
+/// Whether the gateway finds out what tools mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    BuiltIn,
+    Off,
+}
+
 #[derive(Debug, Clone)]
 pub struct Programs {
     pub gateway: PathBuf,
@@ -139,7 +146,15 @@ impl Lab {
 
     /// The gateway with an HTTP front.
     pub async fn gateway(&self, behind: &[Behind]) -> Result<Served> {
+        self.gateway_with(behind, Model::BuiltIn).await
+    }
+
+    pub async fn gateway_with(&self, behind: &[Behind], model: Model) -> Result<Served> {
         let mut command = self.gateway_command();
+        match model {
+            Model::BuiltIn => {}
+            Model::Off => drop(command.env("PORTOLAN_SEARCH_EMBEDDINGS", "off")),
+        }
         command.args(["serve", "--listen", "127.0.0.1:0"]).arg("--config").arg(self.configuration(behind)?);
         // No two gateways may share a folder, and each is to start with an empty one.
         command.arg("--data").arg(tempfile::tempdir_in(self.scratch.path())?.keep());

@@ -2,6 +2,7 @@
 
 mod cold;
 mod correctness;
+mod embedding;
 mod latency;
 mod list;
 mod memory;
@@ -25,6 +26,7 @@ pub enum Subject {
     List,
     Cold,
     Correctness,
+    Embedding,
     Memory,
 }
 
@@ -36,6 +38,7 @@ impl Subject {
             Subject::List => "list",
             Subject::Cold => "cold",
             Subject::Correctness => "correctness",
+            Subject::Embedding => "embedding",
             Subject::Memory => "memory",
         }
     }
@@ -47,6 +50,7 @@ impl Subject {
             Subject::List => list::measure(lab).await,
             Subject::Cold => cold::measure(lab).await,
             Subject::Correctness => correctness::measure(lab).await,
+            Subject::Embedding => embedding::measure(lab).await,
             Subject::Memory => memory::measure(lab).await,
         }
     }
