@@ -153,7 +153,11 @@ impl Finder {
         while let Some(embedded) = batches.next().await {
             match embedded {
                 Ok(vectors) => found.extend(vectors),
-                Err(why) => outcome = Err(why),
+                Err(why) => {
+                    // The others would wait for the same model in vain.
+                    outcome = Err(why);
+                    break;
+                }
             }
             if told.elapsed() >= BETWEEN {
                 self.keep(model, &found).await;
