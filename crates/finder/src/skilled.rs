@@ -43,7 +43,8 @@ impl Vectors for Finder {
             if self.trouble().is_some() {
                 return None;
             }
-            let haste = Haste::behind(texts.len());
+            // Nothing comes of these before the index has embedded what it is at.
+            let haste = Haste::behind(texts.len().max(self.board.load().waiting()));
             let made = self.parts.embedder.as_ref()?.embed(texts, haste).await.ok()?;
             let packed: Option<Vec<Packed>> = made.iter().map(|vector| Packed::of(vector)).collect();
             let found: BTreeMap<String, Packed> = fresh.into_iter().zip(packed?).collect();
