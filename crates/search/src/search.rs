@@ -119,8 +119,8 @@ impl Index {
             for (at, entry) in slot.shard.lexicon.entries.iter().enumerate() {
                 let number = slot.base + at;
                 let words = findings.words[number];
-                let is_silent = words <= 0.0 && !findings.has_vector[number];
-                if is_silent || query.only.is_some_and(|only| !only(entry.key)) {
+                let has_nothing = words <= 0.0 && !findings.has_vector[number];
+                if has_nothing || query.only.is_some_and(|only| !only(entry.key)) {
                     continue;
                 }
                 let tool = findings.tool(number, words, expected);

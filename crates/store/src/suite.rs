@@ -73,6 +73,7 @@ macro_rules! conformance {
             skills::a_removed_skill_leaves_its_tools_the_next_best_or_discovered,
             classifications::br_004_the_skills_of_a_tool_come_primary_first,
             classifications::br_004_a_page_of_tools_comes_with_their_skills,
+            classifications::ec_006_more_assignments_than_a_statement_takes_are_written_whole,
             classifications::br_008_tools_are_counted_by_skill_as_long_as_they_are_there,
             classifications::br_004_a_persons_assignment_is_overwritten_by_force_alone,
             classifications::a_persons_assignment_outlives_the_absence_of_its_tool,

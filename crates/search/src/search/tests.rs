@@ -213,6 +213,22 @@ fn a_server_that_is_about_the_right_thing_lifts_its_tools() {
 }
 
 #[test]
+fn a_name_that_says_nothing_is_not_held_against_the_tools_of_a_server_without_a_description() {
+    let (tool, other, near, none) = (vector(0.55), vector(0.5), vector(0.3), vector(0.0));
+    let with = |about: &str, key: u64, tool: &[f32], server: &[f32]| {
+        let vectors = Vectors { tools: vec![Some(tool)], server: Some(server) };
+        let name = format!("server{key}");
+        Shard::new(name.as_str().into(), about, &[doc(key, "run", "Runs it")]).with_vectors(&vectors)
+    };
+    let first = |about: &str| {
+        let index = Index::build([with("Posts letters", 1, &other, &near), with(about, 2, &tool, &none)]);
+        search(&index, "mail", &vector(1.0))[0].key.0
+    };
+    assert_eq!(first(""), 2);
+    assert_eq!(first("Bakes bread"), 1, "what a server says of itself is");
+}
+
+#[test]
 fn a_server_that_left_is_no_longer_found_and_one_that_changed_is_found_anew() {
     let index = Index::build(catalog());
     let without = index.clone().without_server("slack");

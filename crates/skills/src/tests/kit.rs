@@ -51,6 +51,8 @@ impl Vectors for ThreeWords {
 
     async fn of(&self, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
         self.asked.fetch_add(texts.len(), Ordering::Relaxed);
+        // Whoever asks at the same time gets that far, too.
+        tokio::task::yield_now().await;
         let is_away = self.is_away.load(Ordering::Relaxed);
         (!is_away).then(|| texts.iter().map(|text| vector(text)).collect())
     }

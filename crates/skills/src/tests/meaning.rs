@@ -33,6 +33,21 @@ async fn br_004_a_tool_has_the_skills_that_are_near_the_best_first() {
 }
 
 #[tokio::test]
+async fn batches_that_begin_together_have_the_skills_embedded_once() {
+    let alone = Arc::<ThreeWords>::default();
+    let (server, tool) = (server(None), tool("do_it", "the weather"));
+    let (skills, tools) = (skills(), [&tool]);
+    classifier(&alone, None).classify(&skills, &server, &tools).await.unwrap();
+    let together = Arc::<ThreeWords>::default();
+    let classifier = classifier(&together, None);
+    let batch = || classifier.classify(&skills, &server, &tools);
+    let (one, two, three) = tokio::join!(batch(), batch(), batch());
+    assert!(one.is_ok() && two.is_ok() && three.is_ok());
+    // Only the two further tools are asked for beyond what one batch asks.
+    assert_eq!(together.asked.load(Ordering::Relaxed), alone.asked.load(Ordering::Relaxed) + 2);
+}
+
+#[tokio::test]
 async fn what_the_server_is_about_decides_where_a_tool_says_little() {
     check(found(Some("An online shop"), "Get an item").await, &["shop"]);
     check(found(Some("An online shop"), "Get the weather").await, &["shop", "weather"]);

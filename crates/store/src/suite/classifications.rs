@@ -108,6 +108,27 @@ pub(crate) async fn br_004_a_page_of_tools_comes_with_their_skills(store: Arc<dy
     assert_eq!(find(with("none"), Page::ALL).await, (vec![], 0));
 }
 
+pub(crate) async fn ec_006_more_assignments_than_a_statement_takes_are_written_whole(store: Arc<dyn Store>) {
+    let server = added(&*store, "github").await;
+    let skills = [assignment("a", 0.9, SkillSource::Llm).primary(), assignment("b", 0.6, SkillSource::Llm)];
+    let tools: Vec<ToolSkills> = (0..250).map(|n| of_tool(&format!("tool {n:03}"), &skills)).collect();
+    let waiting: Vec<_> = tools.iter().map(|tool| unclassified(&tool.tool, 1)).collect();
+    store.put_classifications(server.id, &waiting).await.unwrap();
+    let by_person = [assignment("c", 1.0, SkillSource::Human).primary()];
+    let theirs = of_tool("tool 150", &by_person);
+    store.assign_skills(server.id, &[theirs], Overwrite::Everything).await.unwrap();
+    // A second time they are replaced, and a person's word stays among them.
+    for _ in 0..2 {
+        store.assign_skills(server.id, &tools, Overwrite::KeepPersons).await.unwrap();
+    }
+    for tool in &tools {
+        let expected = if tool.tool == "tool 150" { &by_person[..] } else { &skills[..] };
+        assert_eq!(assigned(&*store, server.id, &tool.tool).await, expected);
+    }
+    let expected: Vec<_> = tools.into_iter().map(|tool| (tool.tool, Classification::Classified)).collect();
+    assert_eq!(states(&*store, server.id).await, expected);
+}
+
 pub(crate) async fn br_008_tools_are_counted_by_skill_as_long_as_they_are_there(store: Arc<dyn Store>) {
     let (server, other) = (added(&*store, "github").await, added(&*store, "other").await);
     let from = SkillSource::Embedding;
